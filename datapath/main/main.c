@@ -217,6 +217,7 @@ run(struct process *p)
     add_targets(p, "controller");
     add_socket(p);
     sw_fail_update(p->sw);
+    sw_fail_say(p->sw);
     if (watchdog_start(p->sw, &watchdog))
         give_up(p->sw, "cannot start the watchdog: out of memory");
     queue_jobs_wait(r->jobs, is_ready, p);

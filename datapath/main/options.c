@@ -274,8 +274,8 @@ static const struct daemon_option options[] = {
      "what to do about a ptcp: address that other machines can reach: anybody there can change the switch",
      NULL, OPTION_WORD(main_options.plain_listen, plain_words), .apply = daemon_applied},
     {"fail", 0, "closed|open",
-     "while no controller is connected: closed leaves the flows as they are, open forwards as a "
-     "learning switch does",
+     "what becomes of packets that match no flow while no controller is connected: closed drops them, "
+     "open forwards them as a learning switch does",
      NULL, OPTION_WORD(main_options.fail, fail_words), .apply = apply_fail},
     {"openflow", 0, "1.0,1.3|1.3|1.0",
      "the versions of OpenFlow that new connections may speak (openflow10.md)", NULL,

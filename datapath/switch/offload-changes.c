@@ -59,7 +59,7 @@ static bool
 is_wanted(const struct sw_offload *f)
 {
     const struct dp *dp = &f->sw->dp;
-    return !f->closing && !dp->capture && !dp->standalone;
+    return !f->closing && !dp->capture;
 }
 
 /* Turns the kernel's part on or off.  When off, all entries are withdrawn: later they would
@@ -179,12 +179,18 @@ static void
 tell_workers(struct sw_offload *f)
 {
     struct dp *dp = &f->sw->dp;
-    struct flow_key hashed; /* by select groups */
-    packet_flow_hash_any_bits(&hashed);
+    struct flow_key more = {0};
     if (f->kinds_groups != groups_changes(dp->groups))
         f->selects = has_select_group(dp->groups);
     f->kinds_groups = groups_changes(dp->groups);
-    dp_set_kinds(dp, f->on && f->n_ports, f->selects ? &hashed : NULL);
+    if (f->selects)
+        packet_flow_hash_any_bits(&more);
+    if (f->normal) {
+        memset(&more.eth_src, 0xff, sizeof more.eth_src);
+        memset(&more.eth_dst, 0xff, sizeof more.eth_dst);
+        of_set16(more.vlan_vid, OFPVID_PRESENT | 0xfff);
+    }
+    dp_set_kinds(dp, f->on && f->n_ports, &more);
 }
 
 /* ------------------------------------------------------------------ when */

@@ -193,6 +193,7 @@ offload_ask(struct sw_offload *f, const struct flow_key *key)
     if (!f->on)
         return;
     enum offload_reason why = offload_plan_make(&f->sw->dp, key, &f->places, &p);
+    f->normal |= why == OFFLOAD_WHY_normal || (why == OFFLOADED && p.stations.in);
     if (why != OFFLOADED)
         refuse(f, key, why, f->now + REFUSED_NS);
     else

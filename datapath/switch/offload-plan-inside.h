@@ -39,6 +39,8 @@ struct plan_way {
     uint32_t kept;        /* ops up to the last output, or the meter: later ones edit for nobody */
     uint8_t depth;        /* of nested groups */
     bool sent;            /* or dropped with a reason of its own */
+    bool miss;            /* what runs now is a table-miss entry */
+    bool missed;          /* as in pipeline-inside.h */
     enum offload_reason why;
 };
 

@@ -174,7 +174,9 @@ output(struct plan_way *w, uint32_t to)
     case OFPP_IN_PORT: return to_port(w, dp_port(w->dp, w->in_port), w->in_port);
     case OFPP_NORMAL: return normal(w);
     case OFPP_TABLE: return plan_refuse(w, OFFLOAD_WHY_table);
-    case OFPP_CONTROLLER: return plan_refuse(w, OFFLOAD_WHY_controller);
+    case OFPP_CONTROLLER:
+        w->missed |= w->dp->standalone == STANDALONE_LEFT && w->miss && !w->depth;
+        return w->missed || plan_refuse(w, OFFLOAD_WHY_controller);
     case OFPP_FLOOD: return flood(w, FLOOD_WITHOUT);
     case OFPP_ALL: return flood(w, OFPPC_NO_FWD);
     default: break;
@@ -331,6 +333,9 @@ run_meter(struct plan_way *w, uint32_t id)
 static bool
 run_program(struct plan_way *w, const struct program *prog, struct action_set *set)
 {
+    w->miss = prog->miss;
+    if (w->miss && w->dp->standalone == STANDALONE_LEFT)
+        w->sent = false;
     if ((prog->meter_id && !run_meter(w, prog->meter_id)) || !run_actions(w, program_apply(prog)))
         return false;
     if (prog->clear)
@@ -349,6 +354,11 @@ run_tables(struct plan_way *w, const struct flow_path *path)
         const struct path_step *s = &path->step[i];
         w->out->step[w->out->n_steps++] = (struct offload_step){
             .flow = s->flow, .program = s->program, .table = path->table[i], .added = w->now.added};
+        if (!s->flow && w->dp->standalone) {
+            w->missed = true;
+            w->sent = false;
+            break;
+        }
         if (!s->flow)
             return w->dp->tell_misses ? plan_refuse(w, OFFLOAD_WHY_controller)
                                       : add_drop(w, DROP_no_match, OFPP_ANY, 0);
@@ -357,6 +367,8 @@ run_tables(struct plan_way *w, const struct flow_path *path)
     }
     if (!run_action_set(w, &set))
         return false;
+    if (w->missed && !w->sent)
+        return normal(w);
     return w->sent || add_drop(w, DROP_no_action, OFPP_ANY, 0);
 }
 
@@ -375,8 +387,6 @@ is_kernel_kind(const struct flow_key *k)
 static enum offload_reason
 in_refusal(const struct dp *dp, const struct port *in)
 {
-    if (dp->standalone)
-        return OFFLOAD_WHY_standalone;
     if (!in || port_ifindex(in) <= 0 || !port_receives(in))
         return OFFLOAD_WHY_in_port;
     return port_shaper(in) ? OFFLOAD_WHY_shaped : OFFLOADED;

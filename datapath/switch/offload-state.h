@@ -115,6 +115,7 @@ struct sw_offload {
     unsigned n_ports;
     unsigned long kinds_groups; /* groups_changes, when `selects` was found */
     bool selects;               /* there are select groups */
+    bool normal;                /* packets that workers asked for went by OFPP_NORMAL */
 
     uint64_t asks, asks_since; /* how many requests may be looked at, and as of when */
     uint64_t full;             /* when there was no room last */

@@ -33,8 +33,6 @@ sw_offload_why(const struct sw *sw)
 {
     if (!sw->offload)
         return (struct sw_offload_why){WHY_OFF, sw->offload_why};
-    if (sw->dp.standalone)
-        return why_of(OFFLOAD_WHY_standalone);
     return sw->dp.capture ? WHY_CAPTURE : WHY_NOTHING;
 }
 

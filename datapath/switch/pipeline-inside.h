@@ -46,6 +46,7 @@ struct step {
     bool last;             /* nobody looks at the packet after the actions that run now */
     bool in_set;           /* they are a bucket's, or of the action set */
     bool sent;             /* or dropped with a reason of its own */
+    bool missed;           /* by OFPP_NORMAL, if nothing else sends it (standalone) */
     struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
 };
 

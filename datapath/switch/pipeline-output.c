@@ -195,6 +195,13 @@ to_port_number(struct step *s, uint32_t to)
         to_port(s, port, to);
 }
 
+/* A table-miss entry sends the packet to controllers that are not there. */
+static bool
+is_left_alone(const struct step *s)
+{
+    return s->w->standalone == STANDALONE_LEFT && s->reason == OFPR_NO_MATCH && !s->depth;
+}
+
 void
 pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
 {
@@ -203,7 +210,12 @@ pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
     case OFPP_NORMAL: pipeline_output_normal(s); break;
     case OFPP_FLOOD: flood(s, FLOOD_WITHOUT); break;
     case OFPP_ALL: flood(s, OFPPC_NO_FWD); break;
-    case OFPP_CONTROLLER: pipeline_output_controller(s, max_len); break;
+    case OFPP_CONTROLLER:
+        if (is_left_alone(s))
+            s->missed = true;
+        else
+            pipeline_output_controller(s, max_len);
+        break;
     default: to_port_number(s, to);
     }
 }

@@ -203,6 +203,7 @@ run_program(struct step *s, const struct program *prog, struct action_set *set)
     s->reason = OFPR_ACTION;
     if (prog->miss) {
         s->reason = OFPR_NO_MATCH;
+        s->sent &= s->w->standalone != STANDALONE_LEFT; /* as in missed_alone */
         pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
     }
     if (prog->meter_id && run_meter(s, prog->meter_id))
@@ -267,6 +268,16 @@ no_match(struct step *s)
     pipeline_output_controller(s, OFPCML_NO_BUFFER);
 }
 
+/* As if the table had an entry of the lowest priority that writes OFPP_NORMAL to the action set, where that
+ * has no output.  What earlier tables have sent does not count. */
+static void
+missed_alone(struct step *s)
+{
+    pipeline_capture(s, OFPCAP_MISS, OFPP_ANY);
+    s->missed = true;
+    s->sent = false;
+}
+
 static void
 run_tables(struct step *s)
 {
@@ -280,6 +291,10 @@ run_tables(struct step *s)
         struct flow *f = step.flow;
         s->table_id = id;
         WATCH(table(s, id, f));
+        if (!f && s->w->standalone) {
+            missed_alone(s);
+            break;
+        }
         if (!f) {
             no_match(s);
             return;
@@ -292,19 +307,11 @@ run_tables(struct step *s)
     }
     if (set.present && run_action_set(s, &set))
         return;
-    if (!s->sent)
-        step_drop(s, DROP_no_action);
-}
-
-/* Without a controller the switch may be a plain learning switch (6.3.3). */
-static void
-run_pipeline(struct step *s)
-{
-    if (s->w->standalone) {
+    if (s->missed && !s->sent) {
         WATCH(standalone(s));
         pipeline_output_normal(s);
-    } else {
-        run_tables(s);
+    } else if (!s->sent) {
+        step_drop(s, DROP_no_action);
     }
 }
 
@@ -322,7 +329,7 @@ pipeline_packet(struct worker *w, struct packet *p)
     if (is_unwanted_fragment(w, p))
         worker_drop_early(w, DROP_fragment, p);
     else
-        run_pipeline(&s);
+        run_tables(&s);
 }
 
 struct preview
@@ -338,7 +345,7 @@ pipeline_preview(struct worker *w, struct packet *p)
         return o;
     }
     packet_clone(p, &copy);
-    run_pipeline(&s);
+    run_tables(&s);
     p->shared = shared; /* nobody kept the copy */
     return o;
 }

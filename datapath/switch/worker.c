@@ -164,7 +164,7 @@ static void
 prepare(struct worker *w, const struct packet *batch, unsigned n)
 {
     const struct flow_key *keys[PORT_BATCH];
-    if (!w->cache || w->standalone)
+    if (!w->cache)
         return;
     for (unsigned i = 0; i < n; i++)
         keys[i] = &batch[i].key;
@@ -353,12 +353,11 @@ sleep_until_work(struct worker *w)
         watch_woken(&w->watch);
 }
 
-/* Packets that somebody captures, or that don't go through the tables, can't be handled in the
- * kernel. */
+/* Packets that somebody captures can't be handled in the kernel. */
 static void
 begin_asking(struct worker *w)
 {
-    w->kinds = w->standalone || w->capture ? NULL : rcu_dereference(w->dp->kinds);
+    w->kinds = w->capture ? NULL : rcu_dereference(w->dp->kinds);
     if (w->kinds)
         sample_begin(w->sample, w->now);
 }

@@ -4,11 +4,12 @@ one (RELAY), and how the switch tells (STATUS); see docs/extensions.md."""
 import contextlib
 import json
 import struct
+import time
 
 import pytest
 
 from support import of13, qosmsg
-from support.of13 import apply_actions, match, output
+from support.of13 import apply_actions, goto_table, instruction, match, output, set_queue
 from support.status import (CLOSED, OPEN, OWN, QOSF, RELAY, STATUS, connections, relay,
                             status, wait_status, wait_until)
 from support.topo import Switch, udp_frame
@@ -85,9 +86,9 @@ def test_open_forwards_by_itself_until_a_controller_is_there(four_ports, wires, 
         wait_status(local, {**LEFT_ALONE, 'standalone.times': '2', 'flows': '1'})
         for wire in wires.values():
             wire.drain(0.02)
-        assert arrives(wires, 1, 2, 5)         # learnt long ago: to port 2 alone
-        assert arrives(wires, 2, 1, 6)
-        for other in (3, 4):
+        assert arrives(wires, 1, 2, 5, at=4), 'the flow that was there is in force'
+        assert arrives(wires, 2, 1, 6)         # learnt long ago: to port 1 alone
+        for other in (2, 3, 4):
             assert not wires[other].recv(0.2), 'flooded, though the address is known'
         with controller.listen() as c:
             wait_status(local, CONNECTED)
@@ -113,7 +114,7 @@ def test_open_while_packets_come(four_ports, wires, controller, workers):
                 assert wires[2].recv(5) == frame
             with controller.listen() as c:
                 wait_status(local, CONNECTED)
-                c.flow(apply_actions(output(3)))
+                c.flow(apply_actions(output(3)), hard=1)
                 for wire in wires.values():
                     wire.drain(0.02)
                 for _ in range(20):
@@ -121,6 +122,68 @@ def test_open_while_packets_come(four_ports, wires, controller, workers):
                 for _ in range(20):
                     assert wires[3].recv(5) == frame
                 assert not wires[2].recv(0.1)
+            wait_status(local, {'flows': '0'})
+
+
+# The ways on which a packet finds no flow, or one that sends it to nobody: {name: [(instructions, how)]}
+SET_OUTPUT = instruction(3, bytes(4) + output(4))
+TO_CONTROLLER = of13.apply_actions(output(of13.P_CONTROLLER))
+BY_NORMAL = {
+    'a later table is empty': [((goto_table(1),), {'priority': 0})],
+    'after an output': [((apply_actions(output(4)), goto_table(1)), {})],
+    'a queue in the action set': [((instruction(3, bytes(4) + set_queue(10)), goto_table(1)), {})],
+    'a table-miss entry for the controllers': [((TO_CONTROLLER,), {'priority': 0})],
+    'one that writes it': [((instruction(3, bytes(4) + output(of13.P_CONTROLLER)),), {'priority': 0})],
+    'and with NORMAL': [((apply_actions(output(of13.P_CONTROLLER), output(of13.P_NORMAL)),), {'priority': 0})],
+    'in a later table': [((goto_table(1),), {}), ((TO_CONTROLLER,), {'table_id': 1, 'priority': 0})],
+}
+OTHERWISE = {                                  # where the frame goes instead; None: nowhere
+    'a flow': (4, [((apply_actions(output(4)),), {})]),
+    'a flow that drops': (None, [((), {})]),
+    'a table-miss entry that drops': (None, [((), {'priority': 0})]),
+    'another flow for the controllers': (None, [((TO_CONTROLLER,), {})]),
+    'an output in the action set': (4, [((SET_OUTPUT, goto_table(1)), {})]),
+}
+
+
+def known_stations(wires):
+    """The switch has learnt hosts 1 and 2."""
+    assert arrives(wires, 1, 2, 1) and arrives(wires, 2, 1, 2)
+    for wire in wires.values():
+        wire.drain(0.05)
+
+
+@pytest.mark.parametrize('name', [*BY_NORMAL, *OTHERWISE])
+def test_what_the_tables_miss(four_ports, wires, controller, name):
+    """Once, by NORMAL; all else goes as the flows say, also when the controller has gone."""
+    elsewhere, flows = OTHERWISE.get(name, (2, BY_NORMAL.get(name)))
+    with switch_of(four_ports, controller.address, '--fail=open') as (s, local):
+        wait_status(local, LEFT_ALONE)
+        known_stations(wires)
+        with controller.listen() as c:
+            wait_status(local, CONNECTED)
+            for instructions, how in flows:
+                c.flow(*instructions, match=match(**({} if how.get('priority') == 0 else {'in_port': 1})), **how)
+        wait_status(local, LEFT_ALONE)
+        frame = udp_frame(3)
+        wires[1].send(frame)
+        if elsewhere:
+            assert wires[elsewhere].recv(5, lambda f: f == frame)
+        time.sleep(0.2)
+        got = {n: sum(f == frame for f in wire.drain(0.05)) for n, wire in wires.items()}
+        assert got == {1: 0, 2: 0, 3: 0, 4: int(name == 'after an output')}
+        if elsewhere == 2:
+            assert 'it goes by NORMAL' in s.dpctl('trace', 'in_port=1').stdout or name == 'and with NORMAL'
+
+
+def test_a_listener_decides_what_the_controller_gets(four_ports, wires):
+    """Whoever made a table-miss entry on a switch without controllers may want to hear of packets."""
+    with switch_of(four_ports, '--fail=open') as (_, local):
+        known_stations(wires)
+        local.flow(TO_CONTROLLER, priority=0)
+        wires[1].send(udp_frame(3))
+        assert local.packet_in()['data'] == udp_frame(3)
+        assert not wires[2].recv(0.2)
 
 
 def test_open_with_queues_for_what_enters(four_ports, wires, controller):
@@ -132,12 +195,24 @@ def test_open_with_queues_for_what_enters(four_ports, wires, controller):
         assert arrives(wires, 1, 2)
 
 
-def test_only_listening_never_is_alone(four_ports, wires):
-    """Nobody to connect to: there is no controller that could be lost."""
-    with switch_of(four_ports, '--fail=open') as (_, local):
+def test_only_listening_is_a_learning_switch(four_ports, wires):
+    """Nobody to connect to, and somebody who has connected is no controller."""
+    with switch_of(four_ports, '--fail=open') as (s, local):
         now = status(local)
-        assert CLOSED_ALONE.items() <= now.items() and now['controllers'] == '0'
+        assert LEFT_ALONE.items() <= now.items() and now['controllers'] == '0'
+        assert arrives(wires, 1, 2, 1) and wires[3].recv(5, lambda f: f == udp_frame(1))
+        assert arrives(wires, 2, 1, 2)
+        local.flow(apply_actions(output(4)), match=match(in_port=1, eth_type=0x806))
+        assert arrives(wires, 1, 2, 3)
+        assert 'no controller is configured' in s.output() and '--fail=open' in s.output()
+
+
+def test_only_listening_and_closed_says_so(four_ports, wires):
+    """A switch that forwards nothing says what to type for a learning switch."""
+    with switch_of(four_ports) as (s, _):
         assert not arrives(wires, 1, 2, timeout=0.3)
+        line, = [x for x in s.output().splitlines() if 'no controller is configured' in x]
+        assert 'dropped (--fail=closed)' in line and '--fail=open makes a learning switch' in line
 
 
 def test_one_of_two_controllers_is_enough(four_ports, tmp_path):
@@ -192,6 +267,15 @@ def test_relay_with_the_switchs_own_mode(four_ports, mode, wanted):
         with s.connect() as r:
             r.ok(of13.EXPERIMENTER, relay(0, 1, OWN))
             assert wanted.items() <= status(local).items()
+
+
+@pytest.mark.parametrize('targets', [0, 1])
+def test_an_open_switch_stays_open_behind_a_closed_relay(four_ports, wires, targets):
+    """Mininet's user switch passes --fail=closed to ofprotocol, whatever its dpopts are."""
+    with switch_of(four_ports, '--fail=open') as (s, local), s.connect() as r:
+        r.ok(of13.EXPERIMENTER, relay(0, targets, CLOSED))
+        assert LEFT_ALONE.items() <= status(local).items()
+        assert arrives(wires, 1, 2)
 
 
 RELAY_REFUSED = {

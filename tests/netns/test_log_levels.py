@@ -179,9 +179,9 @@ def test_no_controller_is_told_once(tmp_path):
         controller = listener.accept()
         waits(s, ' notice: switch: a controller is connected')
         controller.close()
-        waits(s, ' warning: switch: no controller is connected: packets go by NORMAL (--fail=open)')
+        waits(s, ' warning: switch: no controller is connected: packets that match no flow go by NORMAL (--fail=open)')
         listener.accept()
-        waits(s, ': packets go by the flow tables again')
+        waits(s, ': packets go by the flow tables alone again')
 
 
 # ------------------------------------------------------------------ where lines go

@@ -446,10 +446,10 @@ def test_lengths_and_words(conn, switch):
 
 
 def test_without_a_controller(four_ports):
-    """Fail mode open: the tables wait, and so does the trace"""
+    """Fail mode open: after the tables, NORMAL"""
     with Switch(four_ports, '--fail=open', 'tcp:127.0.0.1:1') as s, s.connect() as c:
         events = trace(c, 1, udp_frame())
-        assert [e['type'] for e in events[:2]] == ['packet', 'standalone']
+        assert [e['type'] for e in events[:3]] == ['packet', 'table', 'standalone']
         assert sorted(p for p, _, _ in outputs(events)) == [2, 3, 4]
-        assert 'packets go by NORMAL' in s.dpctl('trace', 'in_port=1').stdout
+        assert 'it goes by NORMAL' in s.dpctl('trace', 'in_port=1').stdout
 

@@ -43,8 +43,8 @@ static const struct daemon_word fail_words[] = {{"closed", OFP_FAIL_CLOSED},
 static const struct daemon_option options[] = {
     OPTION_GROUP("Controllers and other peers"),
     {"fail", 'F', "closed|open",
-     "while no controller is connected: closed leaves the flows as they are, open forwards as a "
-     "learning switch does",
+     "what becomes of packets that match no flow while no controller is connected: closed drops them, "
+     "open forwards them as a learning switch does",
      "as ofdatapath was told", OPTION_WORD(args.fail, fail_words)},
     {"listen", 'l', "ADDRESS",
      "accept connections, such as dpctl's, at punix:PATH, ptcp:[PORT][:IP] or ptls:[PORT][:IP]; "

@@ -45,13 +45,13 @@ on_place(void *ctx, const struct meter *m)
 
 /* ------------------------------------------------------------------ the switch */
 
-void
-flow(uint8_t table, const char *match, const char *instructions)
+static void
+flow_of(uint8_t table, uint16_t priority, const char *match, const char *instructions)
 {
     struct of_parse p = {.arena = &arena};
     struct of_flow_mod m = {.command = OFPFC_ADD,
                             .table_id = table,
-                            .priority = 5,
+                            .priority = priority,
                             .buffer_id = OFP_NO_BUFFER,
                             .out_port = OFPP_ANY,
                             .out_group = OFPG_ANY};
@@ -62,6 +62,18 @@ flow(uint8_t table, const char *match, const char *instructions)
         if (*word && of_parse_instruction(&p, word, &m.instructions))
             fail_msg("%s: %s", word, p.why);
     assert_int_equal(tables_flow_mod(fx->dp->tables, &m, 1), 0);
+}
+
+void
+flow(uint8_t table, const char *match, const char *instructions)
+{
+    flow_of(table, 5, match, instructions);
+}
+
+void
+table_miss(uint8_t table, const char *instructions)
+{
+    flow_of(table, 0, "", instructions);
 }
 
 void

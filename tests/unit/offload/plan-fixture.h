@@ -18,6 +18,7 @@ int plan_teardown(void **state);
 
 /* One flow in the table; instructions are separated by blanks. */
 void flow(uint8_t table, const char *match, const char *instructions);
+void table_miss(uint8_t table, const char *instructions);
 /* Buckets in words, as dpctl has them. */
 void group(uint8_t type, uint32_t id, const char *buckets);
 void change_meter(const char *bands);

@@ -289,8 +289,41 @@ test_coming_in(void **state)
     fx->ports[0].shaped = true;
     assert_refused(udp(), shaped);
     fx->ports[0].shaped = false;
-    fx->dp->standalone = true;
-    assert_refused(udp(), standalone);
+}
+
+/* Without a controller, what the tables miss goes by OFPP_NORMAL. */
+static void
+test_standalone(void **state)
+{
+    learn(1, 0, 1);
+    learn(2, 0, 3);
+    fx->dp->standalone = STANDALONE_MISSES;
+    assert_planned(udp());
+    assert_output(0, 3);
+    assert_int_equal(plan.stations.to, 3);
+    assert_int_equal(plan.n_drops, 0);
+    flow(0, "", "write:output=4 goto:1");
+    assert_planned(udp());
+    assert_output(0, 4);
+    assert_int_equal(plan.n_outs, 1);
+    assert_int_equal(plan.stations.in, 0);
+    flow(0, "", "apply:output=4 goto:1");
+    assert_planned(udp());
+    assert_output(1, 3);
+    flow(0, "", "goto:1");
+    table_miss(1, "apply:output=controller");
+    assert_refused(udp(), controller);
+    fx->dp->standalone = STANDALONE_LEFT;
+    assert_planned(udp());
+    assert_output(0, 3);
+    table_miss(1, "apply:output=controller,output=4");
+    assert_planned(udp());
+    assert_output(0, 4);
+    assert_int_equal(plan.n_outs, 1);
+    fx->dp->standalone = STANDALONE_NO;
+    flow(0, "", "goto:2");
+    assert_planned(udp());
+    assert_int_equal(plan.drop[0].why, DROP_no_match);
 }
 
 static void
@@ -380,9 +413,10 @@ main(void)
         PLAN_TEST(too_many_runs), PLAN_TEST(meter),
         PLAN_TEST(other_meters),  PLAN_TEST(outputs_elsewhere),
         PLAN_TEST(normal),        PLAN_TEST(normal_after_edits),
-        PLAN_TEST(coming_in),     PLAN_TEST(kinds),
-        PLAN_TEST(mask),          PLAN_TEST(labels),
-        PLAN_TEST(long_path),     PLAN_TEST(names),
+        PLAN_TEST(standalone),    PLAN_TEST(coming_in),
+        PLAN_TEST(kinds),         PLAN_TEST(mask),
+        PLAN_TEST(labels),        PLAN_TEST(long_path),
+        PLAN_TEST(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

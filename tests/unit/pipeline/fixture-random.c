@@ -35,6 +35,9 @@ fixture_change(struct fixture *fx, struct random_env *e, char *why)
                     (once_in(c, 3) ? OFPPC_NO_PACKET_IN : 0) | (once_in(c, 3) ? OFPPC_NO_FLOOD : 0);
     } else if (what == 1) {
         w->frag = fx->dp->frag = once_in(c, 3) ? OFPC_FRAG_DROP : OFPC_FRAG_NORMAL;
+    } else if (what == 2 && once_in(c, 2)) {
+        w->alone = (int)random_below(c, 3);
+        fx->dp->standalone = fx->worker.standalone = (uint8_t)w->alone;
     } else if (what == 2) {
         fixture_pass_time(fx, 1 + random_below(c, 3));
     } else if (what < 8) {

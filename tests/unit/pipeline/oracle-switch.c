@@ -49,6 +49,9 @@ struct way {
     struct oracle_switch *s;
     uint64_t cookie;
     uint8_t table_id, reason;
+    bool in_group;
+    bool sent;   /* since `missed`, which ends at the last table's */
+    bool missed; /* without a controller: OFPP_NORMAL is what remains */
 };
 
 static enum oracle_end carry_out(struct way *w, struct oracle_packet *p, const struct of_tagged *t);
@@ -138,9 +141,15 @@ to_normal(struct oracle_switch *s, const struct oracle_packet *p)
 }
 
 static void
-output(const struct way *w, const struct oracle_packet *p, const struct of_action_output *o)
+output(struct way *w, const struct oracle_packet *p, const struct of_action_output *o)
 {
     struct oracle_packet copy = *p;
+    if (o->port == OFPP_CONTROLLER && w->s->world->alone == 2 && w->reason == OFPR_NO_MATCH &&
+        !w->in_group) {
+        w->missed = true;
+        return;
+    }
+    w->sent = true;
     switch (o->port) {
     case OFPP_IN_PORT: to_port(w->s, p, p->in_port); break;
     case OFPP_TABLE: tables(w->s, &copy); break;
@@ -174,8 +183,8 @@ write_actions(struct set *set, const struct of_list *actions)
 }
 
 /* 5.10, whatever order they were put in.  What goes to a controller from here has no flow's cookie, be it
- * from the action set or from a bucket (7.4.1). */
-static void
+ * from the action set or from a bucket (7.4.1).  False: the packet is gone. */
+static bool
 carry_out_set(struct way *w, struct oracle_packet *p, const struct set *set)
 {
     static const uint8_t before[] = {OFPAT_COPY_TTL_IN, OFPAT_POP_VLAN,     OFPAT_POP_MPLS,
@@ -185,16 +194,17 @@ carry_out_set(struct way *w, struct oracle_packet *p, const struct set *set)
     w->cookie = UINT64_MAX;
     for (size_t i = 0; i < sizeof before; i++)
         if (set->one[before[i]] && carry_out(w, p, set->one[before[i]]))
-            return;
+            return false;
     for (int f = 0; f < 64; f++)
         if (set->field[f] && carry_out(w, p, set->field[f]))
-            return;
+            return false;
     if (set->one[OFPAT_SET_QUEUE])
         carry_out(w, p, set->one[OFPAT_SET_QUEUE]);
     if (set->one[OFPAT_GROUP])
         carry_out(w, p, set->one[OFPAT_GROUP]);
     else if (set->one[OFPAT_OUTPUT])
         carry_out(w, p, set->one[OFPAT_OUTPUT]);
+    return true;
 }
 
 /* ------------------------------------------------------------------ groups */
@@ -245,6 +255,7 @@ run_bucket(const struct way *w, const struct oracle_packet *p, struct oracle_gro
     struct oracle_packet copy = *p;
     struct way mine = *w;
     struct set set = {0};
+    mine.in_group = true;
     count(&g->bucket[i], p);
     write_actions(&set, &OF_AT(g->buckets, i, struct of_bucket)->actions);
     carry_out_set(&mine, &copy, &set);
@@ -282,9 +293,10 @@ chosen(const struct oracle_switch *s, const struct oracle_group *g, const struct
 }
 
 static void
-run_group(const struct way *w, const struct oracle_packet *p, uint32_t id)
+run_group(struct way *w, const struct oracle_packet *p, uint32_t id)
 {
     struct oracle_group *g = find_group(w->s, id);
+    w->sent = true;
     if (!g)
         return;
     count(&g->count, p);
@@ -412,17 +424,24 @@ tables(struct oracle_switch *s, struct oracle_packet *p)
         return;
     for (int table = 0; table >= 0;) {
         struct oracle_flow *f = lookup(s, (uint8_t)table, p);
-        if (!f)
+        w.table_id = (uint8_t)table;
+        if (!f && !s->world->alone)
             return; /* dropped: no table-miss entry (5.4) */
+        if (!f || (f->miss && s->world->alone == 2))
+            w.sent = false;
+        if (!f) {
+            w.missed = true;
+            break;
+        }
         count(&f->count, p);
         f->used = s->world->now;
         w.cookie = f->cookie;
-        w.table_id = (uint8_t)table;
         w.reason = f->miss ? OFPR_NO_MATCH : OFPR_ACTION;
         if ((table = carry_out_flow(&w, p, f, &set)) == -2)
             return;
     }
-    carry_out_set(&w, p, &set);
+    if (carry_out_set(&w, p, &set) && w.missed && !w.sent)
+        to_normal(s, p);
 }
 
 static void

@@ -120,6 +120,7 @@ struct oracle_port {
 struct oracle_world {
     struct oracle_port port[ORACLE_PORTS];
     uint16_t frag; /* OFPC_FRAG_ */
+    int alone;     /* fail standalone mode; 2: controllers are configured, and none is there */
     uint64_t now;  /* ns */
 };
 

@@ -127,8 +127,9 @@ put_packet(struct of_wr *w, const void *event, const struct trace_shown *t)
 static void
 put_standalone(struct of_wr *w, const void *event, const struct trace_shown *t)
 {
-    of_printf(w, "no controller is connected and the fail mode is open: the tables wait, and "
-                 "packets go by NORMAL");
+    of_printf(w,
+              "no flow sends it, no controller is connected, and the fail mode is open: it goes by "
+              "NORMAL");
 }
 
 static void

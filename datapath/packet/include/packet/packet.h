@@ -31,7 +31,8 @@
 /* Why a packet went nowhere.  X(name, text, what to do): one list makes enum, counter and text. */
 #define DROP_ROWS(X)                                                                                \
     X(no_match, "no flow matched",                                                                  \
-      "Add a flow that matches it, or a table-miss flow (priority 0, no match) to the table; "      \
+      "Add a flow that matches it, or a table-miss flow (priority 0, no match) to the table; a "    \
+      "switch with --fail=open forwards it while no controller is connected; "                      \
       "dpctl trace shows which flows came close.")                                                  \
     X(no_action, "matched, but nothing to send it to",                                              \
       "The last flow has no output. If that is meant, all is well; else give it an output or a "    \

@@ -24,6 +24,13 @@ struct port_list {
     struct port *v[];
 };
 
+/* What becomes of packets that the tables miss (fail.c). */
+enum standalone {
+    STANDALONE_NO,     /* they are dropped */
+    STANDALONE_MISSES, /* they go by OFPP_NORMAL */
+    STANDALONE_LEFT,   /* and so do those that table-miss entries send to the controllers */
+};
+
 struct dp {
     struct tables *tables;
     struct groups *groups;
@@ -36,8 +43,8 @@ struct dp {
     struct port *local;                   /* RCU; OFPP_LOCAL, or NULL */
     uint32_t select_seed;                 /* of select groups' hashes: this switch's own */
     uint16_t frag;                        /* OFPC_FRAG_ */
-    bool tell_misses; /* a controller of OpenFlow 1.0 is told of packets that find no flow */
-    bool standalone;  /* packets go by OFPP_NORMAL and not through the tables (fail.c) */
+    bool tell_misses;   /* a controller of OpenFlow 1.0 is told of packets that find no flow */
+    uint8_t standalone; /* enum standalone */
     unsigned n_workers;
     uint32_t cache_entries; /* of each worker; 0: no cache */
     uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */
@@ -74,7 +81,7 @@ struct worker {
     uint64_t wakeups;        /* from sleep */
     struct ring *packet_ins; /* struct packet_in_record by in_port, to the control thread */
     int control_fd;          /* eventfd that wakes it */
-    bool standalone;         /* dp->standalone as of this round */
+    uint8_t standalone;      /* dp->standalone as of this round */
     bool to_tell; /* control_fd has not been written yet for some packet-ins or requests */
     const struct capture_set *capture; /* as of this round */
     struct ring *captured; /* struct capture_record, to the control thread; NULL: none */

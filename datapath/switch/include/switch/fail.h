@@ -8,4 +8,7 @@ struct sw;
 /* To be called when controllers connect or disconnect, or a relay reports that its own did. */
 void sw_fail_update(struct sw *sw);
 
+/* Tells the log what the switch does without any; to be called at the start. */
+void sw_fail_say(const struct sw *sw);
+
 #endif

@@ -18,7 +18,6 @@
       "the programs don't read such packets (ARP, ND, fragments, IP options, IPv6 extension headers)") \
     R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")      \
     R(shaped, "what comes in by the port is shaped")                                                   \
-    R(standalone, "without a controller the switch forwards by itself")                                \
     R(controller, "they, or some of them, go to a controller")                                         \
     R(normal, "they go by OFPP_NORMAL, and their source or destination was not learnt yet")            \
     R(table, "they go through the tables again")                                                       \

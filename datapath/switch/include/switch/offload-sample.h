@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker asks the control thread to have packets handled in the kernel (docs/offload.md).
  *
- * Packets are of one kind if they are alike in the bits that some flow, or a select group, looks
- * at.  A worker asks for a kind of which it has seen two packets lately.  If they still come it
+ * Packets are of one kind if they are alike in the bits that some flow, a select group, or OFPP_NORMAL
+ * looks at.  A worker asks for a kind of which it has seen two packets lately.  If they still come it
  * asks again after 10 ms, and then each time after twice as long, up to a second.  It forgets
  * kinds that hash to the same place, and sends only so many requests a round and a second.
  *
@@ -58,8 +58,7 @@ struct sample_counts {
 };
 struct sample_counts sample_counts(const struct offload_sample *s);
 
-/* Control thread: sets dp->kinds.  more: bits that matter beside those of the tables (select
- * groups), or NULL; on false: workers no longer ask.  It is cheap if nothing has changed, so call
+/* Control thread: sets dp->kinds.  more: bits that matter beside those of the tables, or NULL; on false: workers no longer ask.  It is cheap if nothing has changed, so call
  * it after each turn with changes.  0 or -ENOMEM: nothing has changed. */
 int dp_set_kinds(struct dp *dp, bool on, const struct flow_key *more);
 
