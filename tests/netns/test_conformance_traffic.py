@@ -345,7 +345,7 @@ def test_meter_rate(conn, hosts, flags, rate, per_frame):
     conn.ok(METER_MOD, meter_mod(0, 1, band_drop(rate), flags=flags))
     conn.flow(of13.meter(1), apply_actions(output(2)), match=match(in_port=1))
     for _ in range(3):                                     # where the machine stood still
-        send_at(hosts[1], frame, 2 * rate / per_frame, 0.2)    # its bucket is empty now
+        send_at(hosts[1], frame, 2 * rate / per_frame, 0.5)    # its bucket is empty now
         hosts[2].drain()
         before, = conn.meter_stats(1)
         start = time.monotonic()
@@ -364,7 +364,7 @@ def test_meter_rate(conn, hosts, flags, rate, per_frame):
 
 def test_meter_takes_the_highest_band(conn, hosts):
     """5.7.1: of the bands whose rate is exceeded that of the highest rate applies"""
-    conn.ok(METER_MOD, meter_mod(0, 1, band_drop(300), band_dscp(100, 0, 1), flags=2))
+    conn.ok(METER_MOD, meter_mod(0, 1, band_drop(300, 3), band_dscp(100, 1, 1), flags=2 | 4))
     conn.flow(of13.meter(1), apply_actions(output(2)))
     drops = remarks = 0
     for _ in range(4):                                     # where the machine stood still
