@@ -98,6 +98,7 @@ make_tables(struct sw *sw)
                               .port_exists = port_exists,
                               .remove_user = group_deleted,
                               .kernel = kernel};
+    gops.env.queue_ports = NULL; /* a slice's buckets output to its own ports only */
     struct tables_ops tops = {.env = sw_compile_env(sw),
                               .removed = sw_flow_removed,
                               .refers = flow_refers,

@@ -187,6 +187,7 @@ make_switch(struct process *p)
     p->sw->port_has_come = configuration_port_has_come;
     p->sw->config_refused = configuration_refused;
     p->sw->config_ctx = &p->config;
+    apply_slices(&p->config.running); /* before the flows, some of which are theirs */
     if (saved_load_tables(&p->saved, p->sw, why, sizeof why))
         give_up(p->sw, why);
     if (loop_io_add(p->sw->loop, p->signals, EPOLLIN, on_signal, p, &p->on_signals))
@@ -212,7 +213,6 @@ run(struct process *p)
     struct running *r = &p->config.running;
     struct watchdog *watchdog;
     apply_queues(r);
-    apply_slices(r);
     add_targets(p, "listen");
     add_targets(p, "controller");
     add_socket(p);

@@ -261,10 +261,13 @@ static const struct daemon_option options[] = {
                                      "classes that its own may be below, within their rates")
                             SLICE_OPTION("slice-groups", "groups", "NUMBERS",
                                          "its groups") SLICE_OPTION("slice-meters", "meters",
-                                                                    "NUMBERS", "its meters"){
-                                "listen", 0, "CONNECTION",
-                                "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",
-                                NULL, OPTION_LIST, .apply = apply_connections},
+                                                                    "NUMBERS", "its meters")
+                                SLICE_OPTION(
+                                    "slice-metadata", "metadata", "MASK",
+                                    "the bits of metadata that it may write, such as 0xff00; none without it"){
+                                    "listen", 0, "CONNECTION",
+                                    "accept connections at punix:[PATH], ptcp:[PORT][:IP] or ptls:[PORT][:IP]; may be given again",
+                                    NULL, OPTION_LIST, .apply = apply_connections},
     {"controller", 0, "CONNECTION",
      "connect to a controller at unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]; may be given again",
      NULL, OPTION_LIST, .apply = apply_connections},

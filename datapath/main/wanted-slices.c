@@ -22,6 +22,7 @@ static const struct {
     {"slice-below", "below"},
     {"slice-groups", "groups"},
     {"slice-meters", "meters"},
+    {"slice-metadata", "metadata"},
 };
 
 static struct slice *

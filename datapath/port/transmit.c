@@ -166,7 +166,8 @@ enqueue(struct port *p, struct port_io *w, struct packet *pkt)
     struct packet_wire wire = wire_of(pkt);
     if (wire.cut == PACKET_CUT_BY_NOBODY)
         return EDIT_DROP(malformed);
-    struct txq *q = queue_of(p, &p->worker[w->worker], pkt->queue);
+    struct txq *q = queue_of(p, &p->worker[w->worker],
+                             queue_at(pkt->queue, pkt->queue_ports, p->config.port_no));
     if (w->n_items == IO_PENDING)
         port_io_flush(w);
     uint32_t at = w->n_items++;

@@ -122,6 +122,7 @@ check_instruction(const struct slice *s, const struct of_tagged *i, bool in_port
                   char why[SLICE_WHY])
 {
     uint32_t id;
+    uint64_t bits;
     switch (i->row->type) {
     case OFPIT_GOTO_TABLE:
         id = ((const struct of_instr_goto_table *)i)->table_id;
@@ -137,7 +138,11 @@ check_instruction(const struct slice *s, const struct of_tagged *i, bool in_port
     case OFPIT_APPLY_ACTIONS:
         return slice_check_actions(s, &((const struct of_instr_actions *)i)->actions, in_port_own,
                                    false, why);
-    case OFPIT_WRITE_METADATA:
+    case OFPIT_WRITE_METADATA: /* the tables of others may match what it leaves there */
+        bits = ((const struct of_instr_write_metadata *)i)->metadata_mask & ~s->metadata;
+        return bits ? refuse(why, OF_BAD_INSTRUCTION(EPERM), "metadata bits 0x%llx",
+                             (unsigned long long)bits)
+                    : 0;
     case OFPIT_CLEAR_ACTIONS: return 0;
     default:
         return refuse(why, OF_BAD_INSTRUCTION(EPERM), "the instruction %s is for no slice",

@@ -151,6 +151,19 @@ set_may(struct slice *s, const char *value, char *why, size_t n)
 }
 
 static int
+set_metadata(struct slice *s, const char *value, char *why, size_t n)
+{
+    char *end;
+    errno = 0;
+    s->metadata = strtoull(value, &end, 0);
+    if (*value >= '0' && *value <= '9' && !*end && !errno)
+        return 0;
+    s->metadata = 0;
+    snprintf(why, n, "must be a mask of 64 bits, such as 0xff00");
+    return -EINVAL;
+}
+
+static int
 no_memory(char *why, size_t n)
 {
     snprintf(why, n, "can't be kept: out of memory");
@@ -201,6 +214,8 @@ slice_set_key(struct slice *s, const char *key, const char *value, char *why, si
                               &set_keys[i], value, why, n);
     if (!strcmp(key, "may"))
         return set_may(s, value, why, n);
+    if (!strcmp(key, "metadata"))
+        return set_metadata(s, value, why, n);
     return !strcmp(key, "common-name") ? set_common_name(s, value, why, n)
                                        : add_peer(s, value, why, n);
 }

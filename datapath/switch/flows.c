@@ -29,11 +29,37 @@ meter_exists(void *ctx, uint32_t id)
     return meters_find(sw->dp.meters, id) != NULL;
 }
 
+/* A queue that a slice chooses holds at its own ports, wherever the packet goes next. */
+static const struct queue_ports *
+bound_ports(void *ctx)
+{
+    const struct sw *sw = ctx;
+    return sw->bound ? (const struct queue_ports *)(const void *)sw->bound_ports : NULL;
+}
+
+void
+sw_bind_queues(struct sw *sw, const struct slice *s)
+{
+    sw->bound = s != NULL;
+    if (!s)
+        return;
+    _Static_assert(SLICE_RANGES_MAX <= QUEUE_PORTS_MAX, "all ports of a slice fit");
+    uint32_t *to = sw->bound_ports;
+    *to++ = s->ports.n;
+    for (unsigned i = 0; i < s->ports.n; i++) {
+        *to++ = s->ports.v[i].first;
+        *to++ = s->ports.v[i].last;
+    }
+}
+
 struct compile_env
 sw_compile_env(struct sw *sw)
 {
-    return (struct compile_env){
-        .sw = sw, .port_ok = out_port_ok, .group_ok = group_exists, .meter_ok = meter_exists};
+    return (struct compile_env){.sw = sw,
+                                .port_ok = out_port_ok,
+                                .group_ok = group_exists,
+                                .meter_ok = meter_exists,
+                                .queue_ports = bound_ports};
 }
 
 /* ------------------------------------------------------------------ timeouts and FLOW_REMOVED */

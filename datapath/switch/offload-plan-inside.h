@@ -26,7 +26,8 @@ struct planned {
     int16_t ttl;       /* -1: as it came in, less `decrements` */
     uint8_t decrements;
     uint32_t queue;
-    bool spoiled; /* the ops so far have changed the packet */
+    const struct queue_ports *queue_ports; /* where it holds; NULL: everywhere */
+    bool spoiled;                          /* the ops so far have changed the packet */
 };
 
 struct plan_way {

@@ -80,7 +80,7 @@ leaves_tagged(struct plan_way *w, bool *tagged)
 }
 
 static bool
-send_by(struct plan_way *w, uint32_t to, const struct port_kernel_output *k)
+send_by(struct plan_way *w, uint32_t to, uint32_t queue, const struct port_kernel_output *k)
 {
     struct offload_plan *o = w->out;
     bool tagged;
@@ -95,7 +95,7 @@ send_by(struct plan_way *w, uint32_t to, const struct port_kernel_output *k)
     lower(&o->rule.longest, came_in(k->longest, w->now.added - (tagged ? VLAN_TAG : 0)));
     lower(&o->rule.super, came_in(k->super, w->now.added));
     o->out[o->n_outs++] = (struct offload_out){
-        .port = to, .queue = k->queue, .added = w->now.added, .no_queue = k->queue != w->now.queue};
+        .port = to, .queue = k->queue, .added = w->now.added, .no_queue = k->queue != queue};
     return true;
 }
 
@@ -109,9 +109,10 @@ to_port(struct plan_way *w, const struct port *port, uint32_t to)
         return add_drop(w, DROP_no_port, to, 0);
     if (!port_is_up(port) || port_config_bits(port) & OFPPC_NO_FWD)
         return add_drop(w, DROP_port_down, to, 0);
-    if (!port_kernel_output(port, w->now.queue, &k))
+    uint32_t queue = queue_at(w->now.queue, w->now.queue_ports, to);
+    if (!port_kernel_output(port, queue, &k))
         return plan_refuse(w, OFFLOAD_WHY_port_kind);
-    return send_by(w, to, &k);
+    return send_by(w, to, queue, &k);
 }
 
 static bool
@@ -266,7 +267,10 @@ run_action(struct plan_way *w, const struct act *a)
     switch (a->op) {
     case OFPAT_OUTPUT: return output(w, a->arg);
     case OFPAT_GROUP: return run_group(w, a->arg);
-    case OFPAT_SET_QUEUE: w->now.queue = a->arg; return true;
+    case OFPAT_SET_QUEUE:
+        w->now.queue = a->arg;
+        w->now.queue_ports = act_queue_ports(a);
+        return true;
     default: return plan_edit(w, a);
     }
 }

@@ -15,7 +15,7 @@ step_at(const struct step *s, uint32_t out_port)
     return (struct packet_at){.cookie = s->cookie,
                               .in_port = s->p->in_port,
                               .out_port = out_port,
-                              .queue = s->p->queue,
+                              .queue = queue_at(s->p->queue, s->p->queue_ports, out_port),
                               .table_id = packet_out ? OFPTT_ALL : s->table_id};
 }
 

@@ -98,12 +98,15 @@ output_table(struct step *s)
         pipeline_packet(s->w, &copy);
 }
 
+/* Ahead: the queue for what enters by the packet's port. */
 static void
-set_queue(struct step *s, uint32_t queue)
+set_queue(struct step *s, const struct act *a)
 {
-    s->p->queue = queue;
-    if (s->ahead && !s->ahead->has_queue)
-        *s->ahead = (struct preview){s->ahead->goes, true, queue};
+    s->p->queue = a->arg;
+    s->p->queue_ports = act_queue_ports(a);
+    if (s->ahead && !s->ahead->has_queue &&
+        queue_at(a->arg, s->p->queue_ports, s->p->in_port) == a->arg)
+        *s->ahead = (struct preview){s->ahead->goes, true, a->arg};
 }
 
 /* 0, or why the packet ends here (EDIT_DROP). last: nothing looks at the packet after it. */
@@ -118,7 +121,7 @@ run_action(struct step *s, const struct act *a, bool last)
             output_table(s);
         return 0;
     case OFPAT_GROUP: run_group(s, a->arg, last); return 0;
-    case OFPAT_SET_QUEUE: set_queue(s, a->arg); return 0;
+    case OFPAT_SET_QUEUE: set_queue(s, a); return 0;
     default: return action_rows[a->op].edit(s->p, a);
     }
 }

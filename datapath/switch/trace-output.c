@@ -93,13 +93,14 @@ watch_port(const struct step *s, struct port *port)
         return;
     }
     trace_changes(&t->came, &p->key, &was, &is);
+    uint32_t queue = queue_at(p->queue, p->queue_ports, port_no(port));
     struct of_trace_output e = {.depth = (uint8_t)(depth_of(s) + 1),
                                 .goes = !drop,
                                 .segments = (uint16_t)packet_segments(p),
                                 .port_no = port_no(port),
                                 .total_len = p->len,
-                                .queue_id = p->queue,
-                                .class_id = port_tx_queue(port, p->queue),
+                                .queue_id = queue,
+                                .class_id = port_tx_queue(port, queue),
                                 .config = port_config_bits(port),
                                 .before = was.match,
                                 .after = is.match,

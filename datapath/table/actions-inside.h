@@ -31,6 +31,6 @@ void known_from_match(struct known *k, const struct of_match *m); /* NULL: nothi
 int action_compile(struct compiler *c, const struct of_tagged *t);
 
 /* Units of 8 bytes that the compiled action takes. */
-unsigned action_units(const struct of_tagged *t);
+unsigned action_units(const struct compile_env *env, const struct of_tagged *t);
 
 #endif

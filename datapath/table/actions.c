@@ -175,11 +175,37 @@ compile_set_field(struct compiler *c, const struct of_tagged *t)
     return 0;
 }
 
+static unsigned
+queue_units(const struct queue_ports *ports)
+{
+    size_t bytes = ports ? sizeof *ports + ports->n * sizeof ports->v[0] : 0;
+    return 1 + (unsigned)((bytes + 7) / 8);
+}
+
+_Static_assert(QUEUE_PORTS_MAX * 8 + 2 * 8 <= UINT8_MAX * 8,
+               "an action's length in units has 8 bits");
+
+static const struct queue_ports *
+queue_ports_of(const struct compile_env *env)
+{
+    return env->queue_ports ? env->queue_ports(env->sw) : NULL;
+}
+
 static int
 compile_queue(struct compiler *c, const struct of_tagged *t)
 {
-    uint32_t q = ((const struct of_action_set_queue *)t)->queue_id;
-    return q > OFP_QOS_QUEUE_MAX ? OF_BAD_ACTION(BAD_QUEUE) : emit(c, t, q);
+    const struct queue_ports *ports = queue_ports_of(c->env);
+    struct act a = {.op = OFPAT_SET_QUEUE,
+                    .units = (uint8_t)queue_units(ports),
+                    .arg = ((const struct of_action_set_queue *)t)->queue_id};
+    size_t start = c->out.len;
+    if (a.arg > OFP_QOS_QUEUE_MAX)
+        return OF_BAD_ACTION(BAD_QUEUE);
+    of_wr_bytes(&c->out, &a, sizeof a);
+    if (ports)
+        of_wr_bytes(&c->out, ports, sizeof *ports + ports->n * sizeof ports->v[0]);
+    of_wr_align(&c->out, start, 8);
+    return 0;
 }
 
 static int
@@ -341,10 +367,12 @@ action_compile(struct compiler *c, const struct of_tagged *t)
 }
 
 unsigned
-action_units(const struct of_tagged *t)
+action_units(const struct compile_env *env, const struct of_tagged *t)
 {
     if (t->row->type == OFPAT_EXPERIMENTER)
         return 0;
+    if (t->row->type == OFPAT_SET_QUEUE)
+        return queue_units(queue_ports_of(env));
     return t->row->type == OFPAT_SET_FIELD
                ? set_field_units(&((const struct of_action_set_field *)t)->field)
                : 1;

@@ -81,11 +81,11 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
 
 /* In bytes, compiled. */
 static size_t
-list_size(const struct of_list *actions)
+list_size(const struct compile_env *env, const struct of_list *actions)
 {
     size_t units = 0;
     for (uint32_t i = 0; actions && i < actions->n; i++)
-        units += action_units(OF_AT(actions, i, struct of_tagged));
+        units += action_units(env, OF_AT(actions, i, struct of_tagged));
     return units * 8;
 }
 
@@ -105,7 +105,7 @@ static int
 assemble(const struct compile_env *env, const struct parts *p, struct of_bytes wire,
          struct program **out)
 {
-    size_t apply = list_size(p->apply), write = list_size(p->write);
+    size_t apply = list_size(env, p->apply), write = list_size(env, p->write);
     struct program head = p->head;
     head.n_apply = (uint16_t)(apply / 8);
     head.n_write = (uint16_t)(write / 8);

@@ -39,6 +39,7 @@ static const struct daemon_option options[] = {
     LIST("slice-below", "below"),
     LIST("slice-groups", "groups"),
     LIST("slice-meters", "meters"),
+    LIST("slice-metadata", "metadata"),
     {"listen", 0, "CONNECTION", "", NULL, OPTION_LIST},
     {"controller", 0, "CONNECTION", "", NULL, OPTION_LIST},
     {"socket", 0, "PATH", "", NULL, OPTION_TEXT(sock)},

@@ -353,6 +353,7 @@ sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const struct 
                    struct qos_error *e)
 {
     struct asking a = {sw, s, m, e};
+    sw_bind_queues(sw, s);
     if (!s)
         return 0;
     int err = check_right(&a, ROWS(messages), m->type, OF_BAD_REQUEST(EPERM));

@@ -75,6 +75,17 @@ explain(const struct of_msg *m, unsigned number, int err, char *why, size_t n)
 
 typedef int load_fn(struct sw *sw, const struct of_msg *m);
 
+/* The state doesn't say whose a flow was: it is that slice's which might have made it. */
+static const struct slice *
+owner_of(const struct sw *sw, const struct of_flow_mod *fm)
+{
+    char why[SLICE_WHY];
+    for (size_t i = 0; i < sw->slices.n; i++)
+        if (!slice_check_flow_mod(sw->slices.v[i], fm, why))
+            return sw->slices.v[i];
+    return NULL;
+}
+
 static int
 load_table(struct sw *sw, const struct of_msg *m)
 {
@@ -82,7 +93,7 @@ load_table(struct sw *sw, const struct of_msg *m)
     switch (m->type) {
     case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
     case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
-    default: return sw_flow_mod(sw, m->body);
+    default: sw_bind_queues(sw, owner_of(sw, m->body)); return sw_flow_mod(sw, m->body);
     }
 }
 
@@ -146,6 +157,7 @@ sw_state_load_tables(struct sw *sw, struct of_bytes state, char *why, size_t n)
     sw->loading = true;
     int err = each_message(sw, state, false, load_table, why, n);
     sw->loading = false;
+    sw_bind_queues(sw, NULL);
     if (err)
         empty_tables(sw);
     sw_flows_expire(sw);

@@ -22,7 +22,8 @@ make(const char *const *keys)
 
 static const char *const red[] = {"ports",  "1-2,local", "tables",     "3",         "shared-tables",
                                   "0",      "queues",    "10-19",      "groups",    "7",
-                                  "meters", "8",         "connection", "ptcp:6653", NULL};
+                                  "meters", "8",         "connection", "ptcp:6653", "metadata",
+                                  "0xff00", NULL};
 
 static void
 test_sets(void **state)
@@ -43,12 +44,29 @@ static void
 test_keys_refused(void **state)
 {
     static const char *const bad[][2] = {
-        {"ports", ""},       {"ports", "0"},           {"ports", "2-1"},
-        {"ports", "1,"},     {"ports", "65536"},       {"ports", "4294967297"},
-        {"ports", "-1"},     {"ports", "1-"},          {"ports", "1 2x"},
-        {"ports", "0x1"},    {"tables", "255"},        {"tables", "local"},
-        {"queues", "65520"}, {"groups", "4294967041"}, {"meters", "0"},
-        {"may", "anything"}, {"common-name", ""},      {"ports", "99999999999999999999999"},
+        {"ports", ""},
+        {"ports", "0"},
+        {"ports", "2-1"},
+        {"ports", "1,"},
+        {"ports", "65536"},
+        {"ports", "4294967297"},
+        {"ports", "-1"},
+        {"ports", "1-"},
+        {"ports", "1 2x"},
+        {"ports", "0x1"},
+        {"tables", "255"},
+        {"tables", "local"},
+        {"queues", "65520"},
+        {"groups", "4294967041"},
+        {"meters", "0"},
+        {"may", "anything"},
+        {"common-name", ""},
+        {"metadata", "ff"},
+        {"metadata", "-1"},
+        {"metadata", ""},
+        {"metadata", "0x1ffffffffffffffff"},
+        {"metadata", "1,2"},
+        {"ports", "99999999999999999999999"},
     };
     char why[256], many[600];
     struct slice *s = slice_new("red");
@@ -237,19 +255,24 @@ test_every_instruction(void **state)
             const struct of_tag_row *row;
             struct of_instr_goto_table table;
             struct of_instr_meter meter;
+            struct of_instr_write_metadata metadata;
             char room[512];
         } a = {.room = {0}};
         a.row = row;
         if (row->type == OFPIT_GOTO_TABLE)
             a.table.table_id = 5;
+        if (row->type == OFPIT_WRITE_METADATA)
+            a.metadata.metadata_mask = 0x1ff00;
         bool beyond = row->type == OFPIT_GOTO_TABLE || row->type == OFPIT_METER ||
-                      row->type == OFPIT_EXPERIMENTER;
+                      row->type == OFPIT_EXPERIMENTER || row->type == OFPIT_WRITE_METADATA;
         assert_int_equal(flow_mod(s, 3, (struct of_match){0}, &a),
                          beyond ? OF_BAD_INSTRUCTION(EPERM) : 0);
         if (row->type == OFPIT_GOTO_TABLE)
             a.table.table_id = 3;
         if (row->type == OFPIT_METER)
             a.meter.meter_id = 8;
+        if (row->type == OFPIT_WRITE_METADATA)
+            a.metadata.metadata_mask = 0xff00;
         if (row->type != OFPIT_EXPERIMENTER)
             assert_int_equal(flow_mod(s, 3, (struct of_match){0}, &a), 0);
     }

@@ -84,6 +84,23 @@ void packet_pool_reset(struct packet_pool *p);
 /* n bytes, valid until the reset; NULL: the limit is reached */
 uint8_t *packet_pool_alloc(struct packet_pool *p, size_t n);
 
+/* The ports at which a queue that was chosen holds: at others the packet has none. */
+struct queue_ports {
+    uint32_t n;
+    struct {
+        uint32_t first, last;
+    } v[];
+};
+
+static inline uint32_t
+queue_at(uint32_t queue, const struct queue_ports *ports, uint32_t port_no)
+{
+    for (uint32_t i = 0; ports && i < ports->n; i++)
+        if (port_no >= ports->v[i].first && port_no <= ports->v[i].last)
+            return queue;
+    return ports ? 0 : queue;
+}
+
 struct packet {
     uint8_t *data; /* first byte of the Ethernet header */
     uint32_t len;
@@ -99,9 +116,10 @@ struct packet {
                               as a whole, or none of these */
     uint32_t l4;           /* of the TCP, UDP, SCTP, ICMP or ICMPv6 header, 0: not there */
     uint32_t nd_target_at; /* of ND's target, 0: none */
-    uint32_t nd_sll_at, nd_tll_at; /* of ND option addresses, 0: none */
-    uint32_t in_port;              /* host byte order */
-    uint32_t queue;                /* set_queue's, 0: none */
+    uint32_t nd_sll_at, nd_tll_at;         /* of ND option addresses, 0: none */
+    uint32_t in_port;                      /* host byte order */
+    uint32_t queue;                        /* set_queue's, 0: none */
+    const struct queue_ports *queue_ports; /* where that holds; NULL: everywhere */
     struct virtio_net_hdr vnet;
     struct packet_pool *pool;
     struct flow_key key;

@@ -37,6 +37,7 @@ struct slice {
     struct slice_set queues; /* of its ports; 0: also their root, so the whole tree */
     struct slice_set below;  /* others' classes that its own may have as parents */
     struct slice_set groups, meters;
+    uint64_t metadata; /* the bits that it may write */
     unsigned n_peers;
     char *peers[SLICE_PEERS_MAX]; /* conn_target's text; none: any */
     char *common_name;            /* UTF-8; NULL: any, or none */

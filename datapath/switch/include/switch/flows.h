@@ -6,10 +6,15 @@
 
 #include <table/tables.h>
 
+struct slice;
 struct sw;
 
 /* What actions may name: ports, groups and meters of this switch. */
 struct compile_env sw_compile_env(struct sw *sw);
+
+/* What is compiled until the next call is the slice's (NULL: nobody's), whose choices of queues hold at
+ * its ports only. */
+void sw_bind_queues(struct sw *sw, const struct slice *s);
 
 /* The flow as statistics have it.  Its match is in oxms (OXM_N of them), its instructions are bytes
  * of the flow's own. */

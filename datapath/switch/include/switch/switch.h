@@ -160,6 +160,8 @@ struct sw {
     struct slices slices;
     struct conn_roles slice_roles[SLICES_MAX]; /* of each */
     struct of_arena slice_arena;               /* scratch space */
+    bool bound;                                /* see sw_bind_queues; struct queue_ports */
+    uint32_t bound_ports[1 + 2 * SLICE_RANGES_MAX];
 
     struct queue_reply queue_reply[QUEUE_REPLIES];
     struct loop_timer *queue_reply_timer;

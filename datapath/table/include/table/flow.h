@@ -21,8 +21,15 @@ struct act {
     uint8_t units;  /* of 8 bytes, this header included */
     uint16_t extra; /* output: max_len; set_field: OXM field */
     uint32_t arg;   /* port, queue, group, ttl, ethertype */
-    uint8_t data[]; /* set_field: the value */
+    uint8_t data[]; /* set_field: the value; set_queue: struct queue_ports, if there are any */
 };
+
+/* Where a set_queue holds; NULL: everywhere. */
+static inline const struct queue_ports *
+act_queue_ports(const struct act *a)
+{
+    return a->units > 1 ? (const struct queue_ports *)(const void *)a->data : NULL;
+}
 
 struct act_list {
     const struct act *first;
@@ -227,12 +234,17 @@ flow_clock(uint64_t ns)
     return (uint32_t)((ns + FLOW_CLOCK_NS - 1) / FLOW_CLOCK_NS);
 }
 
+#define QUEUE_PORTS_MAX 64
+
 /* What the compiler needs to know about the switch. */
 struct compile_env {
     void *sw;
     bool (*port_ok)(void *sw, uint32_t port_no); /* a valid output, though it may not exist yet */
     bool (*group_ok)(void *sw, uint32_t group_id);
     bool (*meter_ok)(void *sw, uint32_t meter_id);
+    /* Where the choices of a queue hold, at most QUEUE_PORTS_MAX ranges, which are copied; NULL, or what is
+     * returned is NULL: everywhere. */
+    const struct queue_ports *(*queue_ports)(void *sw);
     uint8_t table_id;
     uint8_t n_tables;
     bool packet_out; /* OFPP_TABLE is allowed */
