@@ -85,6 +85,29 @@ def test_by_dpctl(switch, conn):
     assert named(conn)[10] is None
 
 
+def parents(conn, port=2):
+    return {e['class_id']: e['parent_id'] for e in q.dump(conn, port) if e['object_type'] == q.CLASS}
+
+
+def test_a_class_by_its_name(switch, conn, tmp_path):
+    """parent=, class= and default= take the name that name= has given, also earlier in the same bundle"""
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=4mbit,name=voice')
+    switch.dpctl('qos-htb', 'cmd=add,port=2,class=11,parent=voice,rate=1mbit,name=B%C3%BCro')
+    switch.dpctl('qos-htb', 'cmd=change,class=B%C3%BCro,rate=2mbit,port=2')
+    switch.dpctl('qos-pfifo', 'cmd=add,port=2,class=Büro,limit=5')
+    assert (parents(conn)[11], named(conn)[11]) == (10, 'Büro')
+    assert next(e['rate'] for e in q.dump(conn, 2, 11)) == 2 * MBIT
+    commands = tmp_path / 'commands'
+    commands.write_text('qos-htb cmd=add,port=3,class=20,rate=4mbit,name=office\n'
+                        'qos-htb cmd=add,port=3,class=21,parent=office,rate=1mbit\n')
+    switch.dpctl('-F', str(commands), '--atomic')
+    assert parents(conn, 3)[21] == 20
+    for port, says in (2, 'it has voice, Büro'), (1, 'name= gives it a name'):
+        done = switch.dpctl('qos-htb', f'cmd=add,port={port},class=12,parent=office,rate=1mbit', check=False)
+        assert done.returncode == 2 and f'port {port} has no class of the name office' in done.stderr
+        assert says in done.stderr
+
+
 def test_of_a_profile(switch, conn, tmp_path):
     """A profile's names are the classes'; the commands of --dry-run can be typed."""
     profile, commands = tmp_path / 'names.qos', tmp_path / 'commands'

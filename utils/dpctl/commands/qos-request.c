@@ -7,6 +7,7 @@
 #include <queues/queues.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -34,18 +35,142 @@ number_ports(struct ctx *c, const char *text, char *out, size_t size)
                       : DPCTL_OK;
 }
 
+/* ------------------------------------------------------------------------- classes by name */
+
+/* Of what is in the bundle so far, which the switch doesn't know yet; the last one counts. */
+static struct {
+    struct named {
+        uint32_t port_no, class_id;
+        enum qos_direction dir;
+        char name[QOS_NAME_ROOM];
+    } * v;
+    size_t n;
+} bundled;
+
+static enum qos_direction
+direction_of(const struct qos_request *r)
+{
+    return r->values.v[QOS_DIRECTION] == QOS_IN ? QOS_IN : QOS_OUT;
+}
+
+static bool
+note_name(const struct qos_request *r)
+{
+    char name[QOS_NAME_ROOM];
+    if (r->object_type != OFP_QOS_CLASS || !*queues_name(r, name))
+        return true;
+    struct named *v = reallocarray(bundled.v, bundled.n + 1, sizeof *v);
+    if (!v)
+        return false;
+    bundled.v = v;
+    v += bundled.n++;
+    *v = (struct named){.port_no = r->port_no, .class_id = r->class_id, .dir = direction_of(r)};
+    strcpy(v->name, name);
+    return true;
+}
+
+/* Which tree a request is about. */
+struct place {
+    uint32_t port_no;
+    enum qos_direction dir;
+};
+
+static enum status
+find_class(struct ctx *c, const struct place *at, const char *name, uint32_t *out)
+{
+    struct queue_entries all;
+    uint64_t slots[QOS_NAME_SLOTS] = {0};
+    char has[QOS_NAME_ROOM], wanted[QOS_NAME_ROOM], names[160] = "", why[200];
+    size_t len = 0;
+    if (qos_name_parse(name, slots, why, sizeof why))
+        return say_usage(c, "%s is no class: %s", name, why);
+    qos_name_get(slots, wanted);
+    for (size_t i = c->bundle ? bundled.n : 0; i-- > 0;)
+        if (bundled.v[i].port_no == at->port_no && bundled.v[i].dir == at->dir &&
+            !strcmp(bundled.v[i].name, wanted)) {
+            *out = bundled.v[i].class_id;
+            return DPCTL_OK;
+        }
+    enum status st = queues_ask(c, at->port_no, QOS_ALL_CLASSES, &all);
+    for (size_t i = 0; !st && i < all.n; i++) {
+        const struct qos_request *r = &all.v[i].config;
+        if (queues_direction(&all.v[i]) != at->dir || r->object_type != OFP_QOS_CLASS ||
+            !*queues_name(r, has))
+            continue;
+        *out = r->class_id;
+        if (!strcmp(has, wanted))
+            return DPCTL_OK;
+        if (len < sizeof names)
+            len += (size_t)snprintf(names + len, sizeof names - len, "%s%s", len ? ", " : "", has);
+    }
+    return st ? st
+              : say_usage(c, "port %u has no class of the name %s%s%s", (unsigned)at->port_no, name,
+                          len ? "; it has " : ": give a number, and name= gives it a name", names);
+}
+
+/* "parent=", ...: the length of the key of a class that isn't a number; 0: something else. */
+static size_t
+class_key(const char *word)
+{
+    static const char *const keys[] = {"parent=", "class=", "default="};
+    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+        size_t n = strlen(keys[i]);
+        if (!strncasecmp(word, keys[i], n))
+            return word[n] && (word[n] < '0' || word[n] > '9') && word[n] != '-' ? n : 0;
+    }
+    return 0;
+}
+
+/* Replaces the names of classes by their numbers; the ports have numbers already. */
+static enum status
+number_classes(struct ctx *c, const char *text, char *out, size_t size)
+{
+    struct of_wr w = of_wr_fixed(out, size - 1);
+    struct place at = {0};
+    const char *word;
+    uint32_t id;
+    bool some = false;
+    for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
+        some |= class_key(p) > 0;
+        if (!strncasecmp(p, "port=", 5))
+            at.port_no = (uint32_t)strtoul(p + 5, NULL, 10);
+        at.dir = strncasecmp(p, "direction=in", 12) ? at.dir : QOS_IN;
+    }
+    if (!some || !at.port_no) {
+        of_printf(&w, "%s", text);
+        out[w.len] = '\0';
+        return DPCTL_OK;
+    }
+    for (size_t n, key; *text; text += n + (text[n] == ',')) {
+        n = strcspn(text, ",");
+        if (!(word = words_keep(c, text, n)))
+            return say_memory(c);
+        enum status st = (key = class_key(word)) ? find_class(c, &at, word + key, &id) : DPCTL_OK;
+        if (st)
+            return st;
+        if (key)
+            of_printf(&w, "%.*s%u,", (int)key, word, (unsigned)id);
+        else
+            of_printf(&w, "%s,", word);
+    }
+    out[w.len] = '\0';
+    return DPCTL_OK;
+}
+
 static enum status
 request(struct ctx *c, const struct qos_sched *sched, const char *text)
 {
     struct qos_request r;
-    char why[768] = "", numbered[4096];
-    enum status st = number_ports(c, text, numbered, sizeof numbered);
+    char why[768] = "", ports[4096], numbered[4096];
+    enum status st = number_ports(c, text, ports, sizeof ports);
+    st = st ? st : number_classes(c, ports, numbered, sizeof numbered);
     if (st)
         return st;
-    text = numbered;
-    if (qos_request_parse(&r, sched, text, why, sizeof why))
+    if (qos_request_parse(&r, sched, numbered, why, sizeof why))
         return say_usage(c, "%s", why);
     st = say_doubt(c, why);
+    if (!st && c->bundle && !note_name(&r))
+        st = say_memory(c);
     return st ? st : queues_send(c, &r);
 }
 
