@@ -66,6 +66,11 @@ of_state_check(struct of_bytes state, struct of_state_mark *out, char *why, size
 {
     struct of_state_mark end;
     uint32_t count = 0;
+    if (state.n && state.p[0] != OFP_VERSION && state.p[0] >= ' ' && state.p[0] <= '~')
+        return refuse(
+            why, n,
+            "it has commands, which dpctl restore reads; for here write it with dpctl save "
+            "FILE format=bytes");
     if (!decode_mark(state.p, state.n, out) || out->is_end)
         return refuse(why, n,
                       "it is not a state that dpctl save or ofdatapath --state has written");

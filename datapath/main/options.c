@@ -224,7 +224,7 @@ static const struct daemon_option options[] = {
      "start with the flows, groups, meters and queues that FILE has, if it is there, and write them "
      "to it at the end",
      NULL, OPTION_TEXT(main_options.saved.state)},
-    {"restore", 0, "FILE", "start with those that dpctl save has written to FILE", NULL,
+    {"restore", 0, "FILE", "start with those that dpctl save FILE format=bytes has written", NULL,
      OPTION_TEXT(main_options.saved.restore)},
 
 #define SLICE_OPTION(option, name, arg, text)                                                      \

@@ -70,7 +70,7 @@ def test_the_reply(conn, switch):
     kinds = [k for k, _ in messages]
     assert kinds[:8] == [4, 29, 15, 15, 15, 14, 14, 14]
     assert [struct.unpack_from('!I', m, 12)[0] for k, m in messages if k == 15] == [9, 5, 1]
-    assert kinds[8] == 16 and set(kinds[9:]) == {4}
+    assert kinds[8:10] == [16, 16] and set(kinds[10:]) == {4}
     first, last = messages[0][1], messages[-1][1]
     for mark, end in ((first, 0), (last, 1)):
         experimenter, kind, is_end, version, count, dpid, when = \
@@ -80,12 +80,13 @@ def test_the_reply(conn, switch):
         assert abs(when - time.time()) < 3600
 
 
-def test_restore(conn, switch, tmp_path):
+@pytest.mark.parametrize('how', ['text', 'bytes'])
+def test_restore(conn, switch, tmp_path, how):
     """What is missing, changed or too much is put right; the rest is left alone"""
     file = str(tmp_path / 'state')
     fill(switch, conn)
     before = shown(switch, conn)
-    assert 'saved' in switch.dpctl('save', file).stdout
+    assert 'saved' in switch.dpctl('save', file, *(['format=bytes'] if how == 'bytes' else [])).stdout
     assert 'nothing to change' in switch.dpctl('restore', file).stdout
     stay = [f for f in conn.flows() if f['table_id'] == 2]
     switch.dpctl('flow-mod', 'cmd=del,table=0')
@@ -127,6 +128,66 @@ def test_the_dry_run_is_a_file_of_commands(conn, switch, tmp_path):
     assert [f['match'] for f in now[0]] == [f['match'] for f in before[0]]
 
 
+def dpctl_here(switch, *words, **environ):
+    """As one types it, without an address -> subprocess.CompletedProcess"""
+    return subprocess.run([binary('utils/dpctl/dpctl'), *words], text=True, check=False, timeout=60,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=dict(os.environ, **environ))
+
+
+def test_the_text(conn, switch, tmp_path):
+    """save writes commands: people read them, -F carries them out, and restore does with the switch's number and time
+    in front"""
+    file = tmp_path / 'state'
+    fill(switch, conn)
+    before = shown(switch, conn)
+    switch.dpctl('save', str(file))
+    lines = file.read_text().splitlines()
+    assert lines[0].startswith('# The state of switch 0000000000000001, 20')
+    assert any(line.startswith('flow-mod cmd=add,table=0,prio=10,cookie=0xabc ') for line in lines), lines
+    assert any(',idle=1000,flags=send_flow_rem ' in line for line in lines), lines
+    for what in (('flow-mod', 'cmd=del,table=all'), ('group-mod', 'cmd=del,group=all'),
+                 ('meter-mod', 'cmd=del,meter=all'), ('qos-clear', 'port=2'),
+                 ('port-mod', 'port=1,conf=0,mask=no_fwd'), ('port-mod', 'port=2,conf=0,mask=no_flood')):
+        switch.dpctl(*what)
+    switch.dpctl('-F', str(file), '--atomic')
+    assert shown(switch, conn) == before
+    assert 'nothing to change' in switch.dpctl('restore', str(file)).stdout
+    file.write_text('\n'.join(line for line in lines if 'table=2' not in line) + '\n# so\n')
+    assert 'done: 1 request' in switch.dpctl('restore', str(file)).stdout
+    assert not [f for f in conn.flows() if f['table_id'] == 2]
+    assert file.read_text().splitlines()[1] in switch.dpctl('save', '-').stdout
+
+
+@pytest.mark.parametrize('line,says', [('flow-mod cmd=addd', 'state:1: '), ('status', "can't be part"),
+                                       ('set-config flags=drop', 'is no part of a state')])
+def test_a_text_that_is_wrong(conn, switch, tmp_path, line, says):
+    file = tmp_path / 'state'
+    conn.flow(apply_actions(output(2)))
+    file.write_text(line + '\n')
+    said = switch.dpctl('restore', str(file), check=False)
+    assert said.returncode and says in said.stderr, said.stderr
+    assert len(conn.flows()) == 1
+
+
+def test_a_path_is_the_switch_or_the_file(conn, switch, tmp_path):
+    """dpctl save /var/lib/x.state: the file, as there is no socket; dpctl features /run/x: the switch"""
+    file = str(tmp_path / 'state')
+    conn.flow(apply_actions(output(2)))
+    said = dpctl_here(switch, switch.address, 'save', file)
+    assert said.returncode == 0, said.stderr
+    os.unlink(file)
+    said = dpctl_here(switch, 'save', file, switch.path)
+    assert said.returncode == 0 and os.path.exists(file), said.stderr
+    os.unlink(file)
+    said = dpctl_here(switch, 'save', file)
+    assert said.returncode == 1 and f'listens at {file}' not in said.stderr and not os.path.exists(file)
+    said = dpctl_here(switch, 'restore', file)
+    assert f'listens at {file}' not in said.stderr
+    said = dpctl_here(switch, 'features', file)
+    assert f'no switch listens at {file}' in said.stderr
+
+
 def test_refused_as_a_whole(topo, tmp_path):
     """One message that the switch refuses: nothing is changed"""
     file = str(tmp_path / 'state')
@@ -160,15 +221,15 @@ def running_elsewhere(topo):
 def test_a_file_that_is_no_state(conn, switch, tmp_path, damage):
     file = tmp_path / 'state'
     conn.flow(apply_actions(output(2)))
-    switch.dpctl('save', str(file))
+    switch.dpctl('save', str(file), 'format=bytes')
     whole = file.read_bytes()
     if damage == 'missing':
         file.unlink()
     else:
-        file.write_bytes({'empty': b'', 'cut': whole[:-1], 'text': b'flow-mod cmd=add\n' * 9,
+        file.write_bytes({'empty': b'', 'cut': whole[:-1], 'text': b'flow-mod cmd=addd\n' * 9,
                           'twice': whole * 2}[damage])
     refused = switch.dpctl('restore', str(file), check=False)
-    assert refused.returncode == 1 and str(file) in refused.stderr
+    assert refused.returncode == (2 if damage == 'text' else 1) and str(file) in refused.stderr
     assert len(conn.flows()) == 1
     command = [*switch.command[:-1], 'punix:' + str(tmp_path / 's'), '--restore', str(file)]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -33,6 +33,14 @@ is_name(const char *word)
     return !registry_find(word) && local_switch(word, path, sizeof path);
 }
 
+/* Behind such a command a path without a socket is the file. */
+static bool
+takes_file(const char *name)
+{
+    const struct command *k = registry_find(name);
+    return k && k->args && strstr(k->args, "FILE");
+}
+
 /* Takes the address off the words: the first one or, behind a command, the second or the last.
  * NULL: none is given. */
 static const char *
@@ -54,7 +62,7 @@ take_switch(char ***words, int *n, bool file, bool needed)
         --*n;
         return address;
     }
-    return *n > 1 && remote_may_be_address(w[*n - 1], needed) ? w[--*n] : NULL;
+    return *n > 1 && remote_may_be_address(w[*n - 1], needed && !takes_file(w[0])) ? w[--*n] : NULL;
 }
 
 /* "dump-flows br0": as ovs-ofctl names the switch; also "br0 dump-flows".  *address stays NULL: none
@@ -323,6 +331,7 @@ main(int argc, char **argv)
         return DPCTL_OK;
     }
     of_arena_init(&c->arena, ARENA_MAX);
+    c->run_line = run_line;
     c->parse = (struct of_parse){.arena = &c->arena, .find_port = ports_find, .find_port_ctx = c};
     st = connect_and_run(&v, words, n);
     ports_forget(c);

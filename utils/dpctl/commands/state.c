@@ -7,12 +7,14 @@
 #include <core/say.h>
 #include <core/view.h>
 #include <core/words.h>
+#include <queues/state-text.h>
 #include <queues/steps.h>
 
 #include <oflib/state.h>
 #include <qos/diff/diff.h>
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -33,29 +35,57 @@ ask_state(struct ctx *c, struct of_bytes *out, struct of_state_mark *mark)
 /* ------------------------------------------------------------------ save */
 
 static enum status
-save(struct ctx *c, const struct command *self, char **words, int n)
+say_saved(struct ctx *c, const char *file, uint32_t messages, size_t bytes)
 {
-    struct of_bytes state;
-    struct of_state_mark mark;
-    if (n != 1)
-        return say_usage(c, "name one file, such as save /var/lib/ofqos/br0.state (-: stdout)");
-    enum status st = ask_state(c, &state, &mark);
-    if (st)
-        return st;
-    if ((st = file_replace(c, words[0], state)) || !strcmp(words[0], "-"))
-        return st;
     struct of_wr w = of_wr_grow(4096);
     struct of_json j = of_json(&w);
     if (c->json) {
         of_json_object(&j, NULL);
-        of_json_text(&j, "file", words[0]);
-        of_json_uint(&j, "messages", mark.count);
-        of_json_uint(&j, "bytes", state.n);
+        of_json_text(&j, "file", file);
+        of_json_uint(&j, "messages", messages);
+        of_json_uint(&j, "bytes", bytes);
         of_json_end_object(&j);
     } else {
-        of_printf(&w, "saved %u messages (%zu bytes) to %s", mark.count, state.n, words[0]);
+        of_printf(&w, "saved %u messages (%zu bytes) to %s", messages, bytes, file);
     }
     return view_line(c, &w);
+}
+
+/* The commands, and above them what they are. */
+static enum status
+write_text(struct ctx *c, struct of_bytes state, const struct of_state_mark *mark, struct of_wr *w)
+{
+    char time[64] = "";
+    const time_t when = (time_t)mark->time;
+    struct tm tm;
+    if (gmtime_r(&when, &tm))
+        strftime(time, sizeof time, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    of_printf(w,
+              "# The state of switch %016" PRIx64
+              ", %s: dpctl restore makes a switch so; dpctl -F adds it.\n",
+              mark->datapath_id, time);
+    return state_to_text(c, state, w);
+}
+
+static enum status
+save(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct of_bytes state;
+    struct of_state_mark mark;
+    bool bytes = n == 2 && !strcmp(words[1], "format=bytes");
+    if (n != 1 && !bytes && (n != 2 || strcmp(words[1], "format=text") != 0))
+        return say_usage(c, "name one file, such as save /var/lib/ofqos/br0.state (-: stdout), and "
+                            "format=bytes if it is for ofdatapath --restore");
+    enum status st = ask_state(c, &state, &mark);
+    struct of_wr text = of_wr_grow(FILE_MAX);
+    st = st || bytes ? st : write_text(c, state, &mark, &text);
+    if (!st && !bytes)
+        state = (struct of_bytes){text.buf, text.len};
+    st = st ? st : file_replace(c, words[0], state);
+    if (!st && strcmp(words[0], "-") != 0)
+        st = say_saved(c, words[0], mark.count, state.n);
+    of_wr_free(&text);
+    return st;
 }
 
 /* ------------------------------------------------------------------ comparing two states */
@@ -366,14 +396,22 @@ restore_state(struct ctx *c, struct of_bytes state, const char *file)
 static enum status
 restore(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct of_wr w;
+    struct of_wr w, of_text = of_wr_grow(FILE_MAX);
+    char file[4096];
     if (n != 1)
         return say_usage(c, "name one file that save has written");
-    enum status st = file_read(c, words[0], FILE_MAX, &w);
+    snprintf(file, sizeof file, "%s", words[0]); /* it may be in the arena */
+    enum status st = file_read(c, file, FILE_MAX, &w);
     if (st)
         return st;
-    st = restore_state(c, (struct of_bytes){w.buf, w.len}, words[0]);
+    struct of_bytes state = {w.buf, w.len};
+    if (state_is_text(state)) {
+        st = state_of_text(c, state, file, &of_text);
+        state = (struct of_bytes){of_text.buf, of_text.len};
+    }
+    st = st ? st : restore_state(c, state, file);
     of_wr_free(&w);
+    of_wr_free(&of_text);
     return st;
 }
 
@@ -429,9 +467,11 @@ static const char restart_help[] =
     "not start, the old one goes on.  Only at a Unix socket.";
 
 static const char save_help[] =
-    "  FILE  is written as a whole or not at all (-: stdout)\n"
+    "  FILE          is written as a whole or not at all (-: stdout)\n"
+    "  format=text   the commands that make it, for restore, -F and people\n"
+    "  format=bytes  OpenFlow messages, for ofdatapath --restore, and for restore\n"
     "It has the flows, groups, meters, ports' configuration and queues; no counters, and no time\n"
-    "that a flow has lived.  restore and ofdatapath --restore read it.";
+    "that a flow has lived.";
 
 static const char restore_help[] =
     "  FILE       what save, or ofdatapath --state, has written\n"
@@ -441,10 +481,10 @@ static const char restore_help[] =
 
 static const struct command rows[] = {
     {.name = "save",
-     .args = "FILE|-",
+     .args = "FILE|- [format=text|bytes]",
      .help = "writes flows, groups, meters and queues to a file",
      .text = save_help,
-     .examples = "save /var/lib/ofqos/br0.state",
+     .examples = "save /var/lib/ofqos/br0.state\nsave /etc/ofqos/factory.state format=bytes",
      .run = save,
      .asks = true},
     {.name = "restore",

@@ -104,6 +104,19 @@ collect(struct ctx *c, uint8_t type, const void *body)
     return st;
 }
 
+bool
+change_next(const struct ctx *c, size_t *at, struct of_bytes *message)
+{
+    enum { HEADS = 24 }; /* the experimenter message's and the bundle's */
+    const struct bundle *b = c->bundle;
+    const uint8_t *p = b->messages.buf + *at;
+    if (*at >= b->messages.len)
+        return false;
+    *message = (struct of_bytes){p + HEADS, of_get16(p + HEADS + 2)};
+    *at += of_get16(p + 2);
+    return true;
+}
+
 enum status
 change_send(struct ctx *c, uint8_t type, const void *body)
 {

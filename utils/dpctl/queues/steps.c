@@ -72,9 +72,17 @@ static void
 print_flow(struct of_wr *w, const struct of_flow_mod *fm)
 {
     bool add = fm->command == OFPFC_ADD;
-    of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s%s ", add ? "add" : "dels",
-              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff",
-              fm->flags & OFPFF_SEND_FLOW_REM ? ",flags=send_flow_rem" : "");
+    of_printf(w, "flow-mod cmd=%s,table=%u,prio=%u,cookie=0x%" PRIx64 "%s", add ? "add" : "dels",
+              fm->table_id, fm->priority, fm->cookie, add ? "" : ",cookie_mask=0xffffffffffffffff");
+    if (add && fm->idle_timeout)
+        of_printf(w, ",idle=%u", fm->idle_timeout);
+    if (add && fm->hard_timeout)
+        of_printf(w, ",hard=%u", fm->hard_timeout);
+    if (add && fm->flags) {
+        of_printf(w, ",flags=");
+        of_print_number(w, &of_fmt_OFPFF, fm->flags);
+    }
+    of_printf(w, " ");
     size_t before = w->len;
     of_print_match(w, &fm->match);
     of_printf(w, w->len > before ? " " : "");
@@ -158,16 +166,23 @@ json_steps(struct of_wr *w, const struct steps *s, bool dry)
     of_json_end_object(&j);
 }
 
+void
+steps_print(struct of_wr *w, const struct steps *s)
+{
+    for (size_t i = 0; i < s->n; i++) {
+        of_printf(w, i ? "\n" : "");
+        print_step(w, &s->v[i]);
+    }
+}
+
 static enum status
 show_steps(struct ctx *c, const struct steps *s, bool dry)
 {
     struct of_wr w = of_wr_grow(VIEW_MAX);
     if (c->json)
         json_steps(&w, s, dry);
-    for (size_t i = 0; i < s->n && !c->json; i++) {
-        of_printf(&w, i ? "\n" : "");
-        print_step(&w, &s->v[i]);
-    }
+    else
+        steps_print(&w, s);
     return view_line(c, &w);
 }
 

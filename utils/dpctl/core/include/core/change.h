@@ -17,4 +17,7 @@ enum status change_begin(struct ctx *c);
 enum status change_commit(struct ctx *c);
 void change_drop(struct ctx *c);
 
+/* The messages collected so far; *at starts as 0. */
+bool change_next(const struct ctx *c, size_t *at, struct of_bytes *message);
+
 #endif

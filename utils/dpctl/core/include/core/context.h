@@ -50,6 +50,8 @@ struct ctx {
     struct port_names ports;
     struct remote remote;
     struct bundle *bundle; /* where change_send() collects; NULL: it sends at once */
+    /* A line with a command, as -F has it; *empty: only a comment. */
+    enum status (*run_line)(struct ctx *c, char *line, bool *empty);
 };
 
 #endif
