@@ -63,7 +63,13 @@ offload_port_passed(const struct offload *o, int ifindex)
 }
 
 unsigned
-offload_check(struct offload *o)
+offload_check(struct offload *o, uint64_t now, offload_front_fn *lost, void *ctx)
 {
     return 0;
+}
+
+const char *
+offload_port_waits(const struct offload *o, int ifindex)
+{
+    return NULL;
 }

@@ -53,7 +53,10 @@ sw_offload_port_why(const struct sw *sw, const struct sw_port *p)
         return why_of(OFFLOAD_WHY_shaped);
     if (p->offload_waits)
         return WHY_WAITS;
-    return offload_port_has(f->o, p->link.ifindex) ? WHY_NOTHING : WHY_ATTACH;
+    if (!offload_port_has(f->o, p->link.ifindex))
+        return WHY_ATTACH;
+    const char *front = offload_port_waits(f->o, p->link.ifindex);
+    return (struct sw_offload_why){front ? "in_front" : NULL, front};
 }
 
 /* The programs read IPv4 without options only; the key doesn't tell. */

@@ -225,6 +225,19 @@ look_after(struct sw *sw, struct sw_port *p)
         port_sync_done(p->port, offload_port_passed(f->o, p->link.ifindex));
 }
 
+static void
+lost_in_front(void *ctx, int ifindex, const char *why, unsigned seconds)
+{
+    const struct sw_offload *f = ctx;
+    char then[64] = "the switch's program comes first now";
+    uint32_t no = 0;
+    if (seconds)
+        snprintf(then, sizeof then, "workers handle the port's packets for %u s", seconds);
+    for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no)
+        if (p->port && p->link.ifindex == ifindex)
+            log_warning(PORT, "port %u (%s): frames were lost: %s; %s", p->no, p->name, why, then);
+}
+
 /* Once a second, and ten times while there are entries.  Without ports there is nothing to do. */
 static void
 tick(void *ctx)
@@ -236,7 +249,7 @@ tick(void *ctx)
     offload_judge(f);
     if (now - f->looked_after >= NS_PER_S) {
         f->looked_after = now;
-        f->counts.mended += offload_check(f->o);
+        f->counts.mended += offload_check(f->o, now, lost_in_front, f);
         each_port(f->sw, look_after);
         offload_host_look(f);
         offload_age(f, now);

@@ -4,6 +4,7 @@ has done, and numbered frames that tell what a change of flows lost.
 
 The environment variable OFQOS_OFFLOAD (auto, off) goes to every daemon that topo.Switch starts.
 """
+import contextlib
 import ctypes
 import errno
 import functools
@@ -269,7 +270,7 @@ def stream_of(switch, conn, count, rate, changes, own, seed, flows=1):
 
 # ------------------------------------------------------------------------------ what is attached
 
-BPF_PROG_QUERY, BPF_LINK_GET_FD_BY_ID, BPF_LINK_DETACH = 16, 30, 34
+BPF_PROG_LOAD, BPF_PROG_QUERY, BPF_LINK_CREATE, BPF_LINK_GET_FD_BY_ID, BPF_LINK_DETACH = 5, 16, 28, 30, 34
 TCX_INGRESS, TCX_EGRESS = 46, 47
 SYSCALL = {'x86_64': 321, 'i686': 357, 'armv7l': 386, 's390x': 351, 'ppc64le': 361, 'ppc64': 361,
            'mips': 4355, 'mips64': 5315}.get(platform.machine(), 280)
@@ -309,6 +310,26 @@ def attached(netns, ifname):
             found += [f'{way} {line}' for line in
                       tc.tc(netns, 'filter', 'show', 'dev', ifname, way).splitlines()]
     return found
+
+
+@contextlib.contextmanager
+def in_front(netns, ifname, answer):
+    """A program at tcx's ingress before all others that answers so to every frame (tcx: -1 next, 2 drop)"""
+    code = struct.pack('=BBhi', 0xb7, 0, 0, answer) + struct.pack('=BBhi', 0x95, 0, 0, 0)
+    text = ctypes.create_string_buffer(code, len(code))
+    licence = ctypes.create_string_buffer(b'Apache-2.0')
+    program, _ = bpf(BPF_PROG_LOAD, struct.pack('=IIQQIIQII16s', 3, 2, ctypes.addressof(text),
+                                                ctypes.addressof(licence), 0, 0, 0, 0, 0, b'taker'))
+    try:
+        with inside(netns):
+            link, _ = bpf(BPF_LINK_CREATE, struct.pack('=IIII', program, socket.if_nametoindex(ifname),
+                                                       TCX_INGRESS, 1 << 3))
+        try:
+            yield
+        finally:
+            os.close(link)
+    finally:
+        os.close(program)
 
 
 def detach(netns, ifname):

@@ -33,8 +33,10 @@ static __always_inline void
 give_up(struct offload_cpu *cpu)
 {
     struct offload_port *p = port_of(cpu->owed);
-    if (p)
+    if (p) {
         p->ready = 0;
+        __sync_fetch_and_add(&p->unclaimed, 1);
+    }
     cpu->owed = 0;
     cpu_leave(cpu);
     COUNT(cpu, unclaimed);

@@ -149,12 +149,13 @@ struct offload_cpu {
 #define OFFLOAD_HOST_TAGGED 2 /* those with a VLAN tag: there are VLAN interfaces */
 
 struct offload_port {
-    __u32 ifindex; /* 0: the place is free */
-    __u32 ready;   /* both programs are there; 0: every packet goes to user space */
-    __u32 host;    /* OFFLOAD_HOST_ */
-    __u32 entries; /* of packets that come in here; 0: none needs to be looked for */
-    __u64 passed;  /* packets to user space */
-    __u64 zero1[5];
+    __u32 ifindex;   /* 0: the place is free */
+    __u32 ready;     /* both programs are there; 0: every packet goes to user space */
+    __u32 host;      /* OFFLOAD_HOST_ */
+    __u32 entries;   /* of packets that come in here; 0: none needs to be looked for */
+    __u64 passed;    /* packets to user space */
+    __u64 unclaimed; /* verdicts that no program used: their frames are lost */
+    __u64 zero1[4];
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };

@@ -56,8 +56,15 @@ uint64_t *offload_port_done(struct offload *o, int ifindex);
 /* Packets of the port to user space so far; written by the kernel. */
 const uint64_t *offload_port_passed(const struct offload *o, int ifindex);
 
-/* Attaches programs again that are not attached any more.  Returns how many there were. */
-unsigned offload_check(struct offload *o);
+/* Attaches programs again that are not attached any more.  Returns how many there were.
+ *
+ * Somebody whose program or filter comes before ours may take frames that the kernel was to handle.  Then
+ * it calls `lost`, with a sentence: the port's packets go to user space for so many seconds.  0: our
+ * program comes first now. */
+typedef void offload_front_fn(void *ctx, int ifindex, const char *why, unsigned seconds);
+unsigned offload_check(struct offload *o, uint64_t now, offload_front_fn *lost, void *ctx);
+/* That sentence while they do; NULL: they don't. */
+const char *offload_port_waits(const struct offload *o, int ifindex);
 
 /* ------------------------------------------------------------------ entries */
 
