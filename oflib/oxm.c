@@ -75,14 +75,14 @@ too_wide(const struct oxm_row *row, const uint8_t *v)
     return row->bits < row->bytes * 8 && oxm_number(row, v) >> row->bits;
 }
 
-/* vlan_vid has two kinds of values: OFPVID_NONE, and a VID with OFPVID_PRESENT. */
+/* vlan_vid has two kinds of values: OFPVID_NONE, and a VID with OFPVID_PRESENT.  With a mask, a VID
+ * alone does; but not one of frames without a tag. */
 static bool
 vlan_value_ok(const struct of_oxm *o)
 {
     uint16_t vid = of_get16(o->value);
-    if (!o->has_mask)
-        return vid == OFPVID_NONE || vid & OFPVID_PRESENT;
-    return true;
+    return vid == OFPVID_NONE || vid & OFPVID_PRESENT ||
+           (o->has_mask && !(of_get16(o->mask) & OFPVID_PRESENT));
 }
 
 static int

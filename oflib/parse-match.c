@@ -57,6 +57,21 @@ parse_ip(struct of_parse *p, const struct oxm_row *row, struct of_span text, uin
         row->name, SPAN(text));
 }
 
+#define VID_MAX 4095
+
+/* Four hexadecimal digits may have OFPVID_PRESENT.  Nobody means that bit in 5000. */
+static int
+parse_vid(struct of_parse *p, struct of_span text, uint64_t *v)
+{
+    bool bits = text.n >= 6 && text.p[0] == '0' && (text.p[1] | 32) == 'x';
+    int err = of_span_number(p, "vlan_vid", text, &of_fmt_DEC, 64, v);
+    if (err || *v <= VID_MAX || (bits && *v <= (OFPVID_PRESENT | VID_MAX)))
+        return err;
+    return of_parse_wrong(p,
+                          "vlan_vid must be 0 to %d, any (every tag) or none (no tag), not '%.*s'",
+                          VID_MAX, SPAN(text));
+}
+
 static int
 parse_half(struct of_parse *p, const struct oxm_row *row, struct of_span text, uint8_t *to)
 {
@@ -69,7 +84,9 @@ parse_half(struct of_parse *p, const struct oxm_row *row, struct of_span text, u
     const struct of_fmt *fmt = row->fmt == OXM_FMT_PORT        ? &of_fmt_PORT
                                : row->field == OXM_ipv6_exthdr ? &of_fmt_OFPIEH
                                                                : &of_fmt_DEC;
-    if (!(err = of_span_number(p, row->name, text, fmt, row->bits, &v)))
+    err = row->field == OXM_vlan_vid ? parse_vid(p, text, &v)
+                                     : of_span_number(p, row->name, text, fmt, row->bits, &v);
+    if (!err)
         oxm_set_number(row, to, v);
     return err;
 }
@@ -114,7 +131,7 @@ static void
 complete_vlan(struct of_span value, struct of_oxm *out)
 {
     uint64_t v = oxm_number(out->row, out->value), m = oxm_number(out->row, out->mask);
-    if (out->has_mask && (value.n >= 6 || (v | m) & OFPVID_PRESENT))
+    if (out->has_mask && (value.n >= 6 || v & OFPVID_PRESENT))
         return;
     oxm_set_number(out->row, out->value, v | OFPVID_PRESENT);
     oxm_set_number(out->row, out->mask, m | OFPVID_PRESENT);

@@ -170,6 +170,31 @@ qos_rate_is_bare(const char *text)
     return !text[strspn(text, "0123456789.")] && strpbrk(text, "123456789");
 }
 
+bool
+qos_rate_doubt(const char *key, const char *text, char *why, size_t n)
+{
+    char taken[QOS_UNIT_TEXT];
+    uint64_t v = 0;
+    size_t len = strlen(text);
+    *why = '\0';
+    if (qos_rate_is_bare(text)) {
+        snprintf(
+            why, n,
+            "%s=%.40s is %.40s bit/s, as for tc; write %.40smbit, or %.40sbit if you mean that",
+            key, text, text, text, text);
+        return true;
+    }
+    const char *unit = len > 3 ? text + len - 3 : "";
+    if (*unit != 'b' || strcasecmp(unit, "bps") || qos_parse_rate(text, &v, NULL, 0) || !v)
+        return false;
+    qos_format_rate(v, taken);
+    snprintf(
+        why, n,
+        "%s=%.40s is %s: bps are bytes per second, as for tc; write %.*sbit, or %s if you mean that",
+        key, text, taken, (int)(len - 3 < 40 ? len - 3 : 40), text, taken);
+    return true;
+}
+
 int
 qos_parse_size(const char *text, uint64_t *bytes, char *why, size_t n)
 {

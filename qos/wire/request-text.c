@@ -303,17 +303,25 @@ unknown_key(struct parse *p, const struct pair *pair, const struct qos_request *
                  r->sched->classful ? ", default" : "", keys);
 }
 
-/* tc takes rate=10 as 10 bit/s, which hardly anybody means. */
+/* A request that is right may have several. */
 static void
-remark_bare_rate(struct parse *p, const struct qos_field *f, const struct pair *pair)
+put_remark(struct parse *p, const char *text)
+{
+    size_t n = strnlen(p->why, p->why_len);
+    if (n < p->why_len)
+        snprintf(p->why + n, p->why_len - n, "%s%s", n ? "; " : "", text);
+}
+
+static void
+remark_rate(struct parse *p, const struct qos_field *f, const struct pair *pair)
 {
     const char *last = strrchr(pair->value, '/');
     const char *rate = f->unit == QOS_U_CURVE && last ? last + 1 : pair->value;
-    if ((f->unit == QOS_U_RATE || f->unit == QOS_U_CURVE) && qos_rate_is_bare(rate))
-        snprintf(
-            p->why, p->why_len,
-            "%.*s=%.40s is %.40s bit/s, as for tc; write %.40smbit, or %.40sbit if you mean that",
-            (int)pair->key_len, pair->key, pair->value, rate, rate, rate);
+    char key[40], why[256];
+    snprintf(key, sizeof key, "%.*s", (int)pair->key_len, pair->key);
+    if ((f->unit == QOS_U_RATE || f->unit == QOS_U_CURVE) &&
+        qos_rate_doubt(key, rate, why, sizeof why))
+        put_remark(p, why);
 }
 
 static int
@@ -329,7 +337,7 @@ parse_pair(struct parse *p, const struct pair *pair, struct qos_request *r, stru
     qos_slots_add(seen, f->slot);
     if (qos_field_parse(f, pair->value, &r->values, what, sizeof what))
         return wrong(p, "%s: %s", name, what);
-    remark_bare_rate(p, f, pair);
+    remark_rate(p, f, pair);
     return 0;
 }
 

@@ -28,7 +28,15 @@ def test_a_bare_rate_is_bits_as_for_tc_but_not_silently(switch, text, bits):
     assert done.stdout == ''
 
 
-@pytest.mark.parametrize('text', ['rate=6mbit', 'rate=10000bit', 'rate=10%', 'rate=1mbit,ceil=2mbit'])
+@pytest.mark.parametrize('text, bits, word', [('rate=6Mbps', 48, '6Mbit'), ('rate=20mbps', 160, '20mbit')])
+def test_bps_are_bytes_as_for_tc_but_not_silently(switch, text, bits, word):
+    """The number that is taken, and what to write for bits."""
+    done = switch.dpctl('qos-htb', ADD + text)
+    assert rate(switch) == bits * 1_000_000
+    assert f'is {bits}mbit: bps are bytes' in done.stderr and f'write {word}' in done.stderr
+
+
+@pytest.mark.parametrize('text', ['rate=6MBps', 'rate=6mbit', 'rate=10000bit', 'rate=10%', 'rate=1mbit,ceil=2mbit'])
 def test_nothing_is_said_of_one_with_a_unit(switch, text):
     done = switch.dpctl('qos-htb', ADD + text)
     assert (done.stderr, done.stdout) == ('', '') and rate(switch)
@@ -37,9 +45,10 @@ def test_nothing_is_said_of_one_with_a_unit(switch, text):
 def test_other_places_for_rates(switch, tmp_path):
     assert '800000 bit/s' in switch.dpctl('bw-total', 'port=2,out=800000').stderr
     profile = tmp_path / 'mine.qos'
-    profile.write_text('htb class=0,rate=10mbit\nhtb class=10,rate=64000\n')
+    profile.write_text('htb class=0,rate=10mbit\nhtb class=10,rate=64000,ceil=1mbps\nhtb class=11,rate=0.5mbps\n')
     done = switch.dpctl('qos-apply', str(profile), 'port=3')
     assert 'mine.qos:2:' in done.stderr and '64000 bit/s' in done.stderr, done.stderr
+    assert 'ceil=1mbps is 8mbit' in done.stderr and 'mine.qos:3: htb: rate=0.5mbps is 4mbit' in done.stderr
     file = tmp_path / 'commands'
     file.write_text(f'qos-htb {ADD.replace("port=2", "port=4")}rate=64000\n')
     done = switch.dpctl('-F', str(file), '--atomic')
@@ -63,6 +72,15 @@ def at_a_terminal(switch, answer, *words):
             pass
         os.close(here)
         return process.wait(30), shown.decode()
+
+
+@pytest.mark.parametrize('answer', [b'y\n', b'n\n'])
+def test_on_a_terminal_a_profiles_rates_are_asked_about(switch, answer, tmp_path):
+    profile = tmp_path / 'mine.qos'
+    profile.write_text('htb class=1,rate=1mbps\n')
+    status, shown = at_a_terminal(switch, answer, 'qos-apply', str(profile), 'port=2')
+    assert 'rate=1mbps is 8mbit' in shown and 'Go on?' in shown
+    assert (status, rate(switch)) == ((0, 8_000_000) if answer == b'y\n' else (2, None))
 
 
 @pytest.mark.parametrize('answer', [b'y\n', b'n\n', b'\n'])

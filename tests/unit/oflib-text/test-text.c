@@ -97,6 +97,7 @@ matches(void **state)
     same_match("vlan_vid=0x100a", "vlan_vid=10");
     same_match("vlan_vid=0x1001/0x1001", NULL);
     same_match("vlan_vid=1/1", "vlan_vid=0x1001/0x1001");
+    same_match("vlan_vid=904/0x1fff", "vlan_vid=0x1388/0x1fff");
     same_match("vlan_vid=0x0001/0x0001", NULL);
     same_match("metadata=0x1/0xff", NULL);
     same_match("meta=255", "metadata=0xff");
@@ -317,7 +318,11 @@ sentences(void **state)
     REFUSED(of_parse_match(&parse, "aply:output=1", &m), "apply");
     REFUSED(of_parse_match(&parse, "in_port=1,in_port=2", &m), "twice");
     REFUSED(of_parse_match(&parse, "in_port=1/2", &m), "mask");
-    REFUSED(of_parse_match(&parse, "vlan_vid=9000", &m), "too large");
+    REFUSED(of_parse_match(&parse, "vlan_vid=9000", &m), "0 to 4095");
+    REFUSED(of_parse_match(&parse, "vlan_vid=5000", &m), "0 to 4095, any (every tag) or none");
+    REFUSED(of_parse_match(&parse, "vlan_vid=5000/0x1fff", &m), "0 to 4095");
+    REFUSED(of_parse_match(&parse, "dl_vlan=0x2005", &m), "0 to 4095");
+    REFUSED(of_parse_actions(&parse, "set_field=vlan_vid:4096", &l), "0 to 4095");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/8", &m), "10.0.0.0/8");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/33", &m), "0 to 32");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0", &m), "10.0.0.1");

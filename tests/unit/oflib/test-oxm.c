@@ -307,6 +307,9 @@ vlan_vid(void **state)
         {"80000c02 1fff", -1},
         {"80000d04 1000 1000", -1},
         {"80000d04 0005 0fff", -1},
+        {"80000d04 0000 1fff", -1},
+        {"80000d04 0388 1fff", OFPBMC_BAD_VALUE}, /* VID 904 of a frame without a tag */
+        {"80000d04 0005 1005", OFPBMC_BAD_VALUE},
         {"80000c02 0005", OFPBMC_BAD_VALUE},
         {"80000c02 3005", OFPBMC_BAD_VALUE},
         {"80000d04 1005 1000", OFPBMC_BAD_WILDCARDS},

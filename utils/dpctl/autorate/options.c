@@ -29,7 +29,8 @@ take_rate(struct ctx *c, const char *key, const char *text, uint64_t *out)
     if (*out < RATE_LEAST || *out > RATE_MOST)
         return say_usage(c, "%s must be 64kbit to 1tbit, not '%.40s'%s", key, text,
                          qos_rate_is_bare(text) ? ": write a unit, as in 5mbit" : "");
-    return DPCTL_OK;
+    qos_rate_doubt(key, text, why, sizeof why);
+    return say_doubt(c, why);
 }
 
 static enum status

@@ -38,11 +38,8 @@ take_rate(struct ctx *c, const char *key, const char *text, uint64_t *rate)
         return say_usage(c, "%s=%s", key, why);
     if (!*rate)
         return say_usage(c, "%s must be more than 0; bw-del port=N,total removes the total", key);
-    if (qos_rate_is_bare(text))
-        snprintf(why, sizeof why,
-                 "%s=%s means %s bit/s, as for tc: write %smbit, or %sbit if you mean that", key,
-                 text, text, text, text);
-    return say_doubt(c, qos_rate_is_bare(text) ? why : "");
+    qos_rate_doubt(key, text, why, sizeof why);
+    return say_doubt(c, why);
 }
 
 /* "group=2" */

@@ -61,7 +61,10 @@ amount(struct ctx *c, const char *word, struct amount *out)
         return DPCTL_OK;
     }
     out->is_rate = true;
-    return qos_parse_rate(word, &out->v, why, sizeof why) ? say_usage(c, "%s", why) : DPCTL_OK;
+    if (qos_parse_rate(word, &out->v, why, sizeof why))
+        return say_usage(c, "%s", why);
+    qos_rate_doubt("rate", word, why, sizeof why);
+    return say_doubt(c, why);
 }
 
 static enum status

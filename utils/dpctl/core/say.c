@@ -95,10 +95,16 @@ at_terminal(const struct ctx *c)
 enum status
 say_doubt(struct ctx *c, const char *remark)
 {
-    char answer[16] = "";
     if (!*remark)
         return DPCTL_OK;
     say_failed(c, "%s", remark);
+    return say_go_on(c);
+}
+
+enum status
+say_go_on(struct ctx *c)
+{
+    char answer[16] = "";
     if (!at_terminal(c))
         return DPCTL_OK;
     fprintf(stderr, "Go on? [y/N] ");

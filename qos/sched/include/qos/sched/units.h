@@ -21,6 +21,11 @@ int qos_parse_rate(const char *text, uint64_t *bits_per_s, char *why, size_t n);
 /* Is it a rate above 0 without a unit?  tc takes it as bit/s, which few people mean. */
 bool qos_rate_is_bare(const char *text);
 
+/* Is this right rate one that few people mean as tc takes it: bare, or with mbps, in which tc counts
+ * bytes (not MBps, which says so)?  Then a sentence in `why` begins with the words of the key and
+ * says what it is taken as, and what to write.  Otherwise `why` becomes "". */
+bool qos_rate_doubt(const char *key, const char *text, char *why, size_t n);
+
 /* To bytes; k, m, g are powers of 1024 as in tc.  "30kb", "2mb", "1500", "1500b", "16k",
  * "8kbit" (1024 bytes). */
 int qos_parse_size(const char *text, uint64_t *bytes, char *why, size_t n);

@@ -26,6 +26,9 @@ __attribute__((format(printf, 4, 5))) enum status say_line(struct ctx *c, const 
  * whether to go on; elsewhere it only warns.  DPCTL_USAGE: don't go on. */
 enum status say_doubt(struct ctx *c, const char *remark);
 
+/* The question alone, where the remarks have been made. */
+enum status say_go_on(struct ctx *c);
+
 /* The commands of a file that were carried out before one failed: how many, in which lines. */
 struct done {
     unsigned n, first, last;
