@@ -154,6 +154,7 @@ struct source {
     const struct daemon_setting *at; /* the profile, or the first line */
     const char *port;
     const struct daemon_setting **lines; /* NULL: a file */
+    const char *file;
 };
 
 static void
@@ -169,26 +170,26 @@ warn(void *ctx, const char *file, unsigned line, const char *text)
 }
 
 static void
-refuse(const struct source *f, const struct qos_profile_text *text,
-       const struct qos_profile_report *r)
+refuse(void *ctx, enum qos_profile_fault fault, unsigned line, const char *why)
 {
+    const struct source *f = ctx;
     struct daemon_settings *s = f->w->s;
-    const char *why = f->w->parse.why;
-    if (r->fault != QOS_PROFILE_LINE)
+    if (fault != QOS_PROFILE_LINE)
         daemon_settings_fault(s, f->at, "is wrong: %s", why);
     else if (f->lines)
-        daemon_settings_fault(s, r->line ? f->lines[r->line - 1] : f->at, "is wrong: %s", why);
-    else if (r->line)
-        daemon_settings_fault(s, f->at, "is wrong: %s:%u: %s", text->file, r->line, why);
+        daemon_settings_fault(s, line ? f->lines[line - 1] : f->at, "is wrong: %s", why);
+    else if (line)
+        daemon_settings_fault(s, f->at, "is wrong: %s:%u: %s", f->file, line, why);
     else
-        daemon_settings_fault(s, f->at, "is wrong: %s: %s", text->file, why);
+        daemon_settings_fault(s, f->at, "is wrong: %s: %s", f->file, why);
 }
 
 static void
 read_profile(struct source *f, const struct qos_profile_text *text)
 {
     struct wanted *w = f->w;
-    struct qos_profile_report report = {.warn = warn, .ctx = f};
+    struct qos_profile_report report = {.mistake = refuse, .warn = warn, .ctx = f};
+    f->file = text->file;
     struct wanted_queues *v =
         of_arena_room(&w->s->arena, w->queues, w->n_queues, &w->queues_room, sizeof *v);
     if (!v)
@@ -206,9 +207,7 @@ read_profile(struct source *f, const struct qos_profile_text *text)
                               "is the second one of port %s, which has one profile, or "
                               "lines of queues",
                               f->port);
-    else if (qos_profile_read(&w->parse, text, &v->profile, &report))
-        refuse(f, text, &report);
-    else {
+    else if (!qos_profile_read(&w->parse, text, &v->profile, &report)) {
         v->text = text_of_queues(w, &v->profile);
         w->n_queues++;
         if (v->profile.map.n)
@@ -240,7 +239,7 @@ take_profile(struct wanted *w, const struct daemon_setting *at)
     struct stat st;
     int n = 0;
     wanted_port_of(at, name);
-    struct source f = {w, at, keep(w, name), NULL};
+    struct source f = {w, at, keep(w, name), NULL, NULL};
     char *copy = keep(w, *name ? strchr(at->value, ':') + 1 : at->value);
     for (char *save, *word = copy ? strtok_r(copy, " \t", &save) : NULL; word && n < WORDS_MAX;
          word = strtok_r(NULL, " \t", &save))
@@ -268,7 +267,7 @@ take_lines(struct wanted *w, const struct daemon_setting *first, const char *por
     size_t room = w->s->n, n = 0;
     const struct daemon_setting **at = of_arena_array(&w->s->arena, room, sizeof *at);
     const char **lines = of_arena_array(&w->s->arena, room, sizeof *lines);
-    struct source f = {w, first, keep(w, port), at};
+    struct source f = {w, first, keep(w, port), at, NULL};
     if (!at || !lines || !f.port)
         return;
     for (const struct daemon_setting *t = first; t; t = daemon_settings_next(w->s, "queue", t)) {

@@ -229,7 +229,8 @@ execute_root_class(const struct job *j)
     if (qos_has(&r->values, QOS_PARENT))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PROPERTY), "the root class has no parent");
     if (r->action_type == OFP_QOS_ADD && there && !p->root->follows)
-        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u has its root class already",
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS),
+                        "port %u has its root class already" QOS_USE_REPLACE,
                         (unsigned)p->info.port_no);
     if (!there && (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
         return qos_tree_not_there(p, "root class", e);
@@ -258,7 +259,7 @@ qos_execute_class(struct qos *q, struct model_port *p, const struct qos_request 
         return execute_root_class(&j);
     struct qos_class *c = p->sched == r->sched ? qos_class_find(p, r->class_id) : NULL;
     if (r->action_type == OFP_QOS_ADD && c)
-        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u has class %u already",
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u has class %u already" QOS_USE_REPLACE,
                         (unsigned)p->info.port_no, r->class_id);
     if (!c && (r->action_type == OFP_QOS_DEL || r->action_type == OFP_QOS_CHANGE))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",

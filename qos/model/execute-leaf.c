@@ -65,8 +65,9 @@ check_presence(const struct place *at, const struct qos_request *r, struct qos_e
         return qos_fail(e, QOS_ERR(OFPSFC_BUSY), "port %u has %u queues of %s; delete them first",
                         port_no, at->p->n_queues, at->sched->name);
     if (there && r->action_type == OFP_QOS_ADD)
-        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u, class %u has a %s already", port_no,
-                        id, there->name);
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS),
+                        "port %u, class %u has a %s already" QOS_USE_REPLACE, port_no, id,
+                        there->name);
     return 0;
 }
 

@@ -196,7 +196,8 @@ qos_execute_tree(struct qos *q, struct model_port *p, const struct qos_request *
         (p->n_queues || r->action_type == OFP_QOS_ADD))
         return qos_tree_other_kind(p, r, e);
     if (r->action_type == OFP_QOS_ADD && p->sched)
-        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS), "port %u has a root qdisc already: %s",
+        return qos_fail(e, QOS_ERR(OFPSFC_EXISTS),
+                        "port %u has a root qdisc already, %s" QOS_USE_REPLACE,
                         (unsigned)p->info.port_no, p->sched->name);
     if (!there && !set)
         return qos_tree_not_there(p, r->sched->name, e);

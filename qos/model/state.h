@@ -49,4 +49,7 @@ struct qos {
     uint64_t stamp; /* qos_stamp */
 };
 
+/* Behind a sentence that ends in "already". */
+#define QOS_USE_REPLACE ": use REPLACE or CHANGE (dpctl: cmd=replace)"
+
 #endif

@@ -25,17 +25,22 @@ struct compiler {
     uint64_t total[2];                      /* by enum qos_direction; 0: unknown */
     uint64_t promised[2], shares[2];        /* what the root's policies are given */
     uint8_t used[(QOS_CLASS_MAX >> 3) + 1]; /* classes with numbers of their own */
-    struct profile_line *lines;
+    struct profile_line *lines_in, *lines;  /* as they came; with classes in place of policies */
     size_t n_lines, room;
+    bool wrong; /* a line was */
 };
 
-/* -EINVAL */
+/* Tells p->why, a mistake of this line.  0: the next line; -ECANCELED. */
 static int
 at_line(struct compiler *c, const struct profile_line *line)
 {
-    c->report->fault = QOS_PROFILE_LINE;
-    c->report->line = line->number;
-    return -EINVAL;
+    bool before = c->lines_in[line - c->lines_in].wrong;
+    c->lines_in[line - c->lines_in].wrong = true;
+    c->wrong = true;
+    if (before)
+        return 0;
+    int err = qos_profile_mistake(c->report, QOS_PROFILE_LINE, line->number, c->p->why);
+    return err == -EINVAL ? 0 : err;
 }
 
 __attribute__((format(printf, 3, 4))) static int
@@ -90,6 +95,8 @@ take_policy(struct compiler *c, const struct profile_line *line, enum qos_direct
         return bad_line(c, line, "more than %d policies in one profile", POLICIES_MAX);
     c->v[c->n].dir = dir;
     int err = qos_policy_words(c->p, line, &c->v[c->n++]);
+    if (err == -EINVAL)
+        c->n--;
     return err == -EINVAL ? at_line(c, line) : err;
 }
 
@@ -100,7 +107,9 @@ take_lines(struct compiler *c, const struct profile_line *lines, size_t n)
     int err = 0;
     for (size_t i = 0; !err && i < n; i++) {
         const char *text = lines[i].text;
-        if (!strcmp(text, "in") || !strcmp(text, "out"))
+        if (lines[i].wrong)
+            c->wrong |= is_total(text) || qos_policy_is(text);
+        else if (!strcmp(text, "in") || !strcmp(text, "out"))
             dir = *text == 'i' ? QOS_IN : QOS_OUT;
         else if (is_total(text))
             err = c->total[dir] ? bad_line(c, &lines[i], "total is given twice")
@@ -235,18 +244,19 @@ check_sum(struct compiler *c, struct policy *a)
     uint64_t *promised = a->parent ? &a->parent->promised : &c->promised[a->dir];
     uint64_t *shares = a->parent ? &a->parent->shares : &c->shares[a->dir];
     uint64_t before = all ? *promised : *shares;
-    *promised += a->bits;
-    *shares += a->guarantee.ppm;
-    if (all && *promised > all)
+    uint64_t bits = *promised + a->bits, ppm = *shares + a->guarantee.ppm;
+    if (all && bits > all)
         return bad_line(c, a->line,
                         "the guarantees up to this line come to %s of %s: at most guarantee %s is "
                         "left",
-                        qos_format_rate(*promised, sum), qos_format_rate(all, of),
+                        qos_format_rate(bits, sum), qos_format_rate(all, of),
                         qos_format_rate(all - before, left));
-    if (!all && *shares > ALL_PPM)
+    if (!all && ppm > ALL_PPM)
         return bad_line(c, a->line,
                         "the guarantees up to this line come to %s: at most guarantee %s is left",
-                        qos_format_ppm(*shares, sum), qos_format_ppm(ALL_PPM - before, left));
+                        qos_format_ppm(ppm, sum), qos_format_ppm(ALL_PPM - before, left));
+    *promised = bits; /* else the lines below are judged without this one */
+    *shares = ppm;
     return 0;
 }
 
@@ -289,8 +299,13 @@ make_tree(struct compiler *c)
         err = err ? err : number(c, a);
         err = err ? err : find_parent(c, a);
     }
-    for (struct policy *a = c->v; !err && a < c->v + c->n; a++)
+    bool circle = false;
+    for (struct policy *a = c->v; !err && a < c->v + c->n; a++) {
         err = check_depth(c, a);
+        circle |= a->depth > DEPTH_MAX;
+    }
+    if (circle)
+        return err;
     for (struct policy *a = c->v; !err && a < c->v + c->n; a++) {
         a->bits = bits_of(&a->guarantee, whole(c, a, false));
         err = check_limit(c, a);
@@ -304,13 +319,13 @@ make_tree(struct compiler *c)
 /* ---------------------------------------------------------------- classes, rules */
 
 static int
-add_line(struct compiler *c, unsigned number, char *text)
+add_line(struct compiler *c, unsigned number, char *text, bool wrong)
 {
     struct profile_line *v = of_arena_room(c->p->arena, c->lines, c->n_lines, &c->room, sizeof *v);
     if (!v || !text)
         return -ENOMEM;
     c->lines = v;
-    v[c->n_lines++] = (struct profile_line){number, text};
+    v[c->n_lines++] = (struct profile_line){number, text, wrong};
     return 0;
 }
 
@@ -325,7 +340,7 @@ put_line(struct compiler *c, const struct profile_line *line, const char *fmt, .
     if (n < 0 || (size_t)n >= sizeof text)
         return bad_line(c, line, "the line becomes '%.60s...', of more than %zu characters", text,
                         sizeof text - 1);
-    return add_line(c, line->number, of_arena_text(c->p->arena, text, (size_t)n));
+    return add_line(c, line->number, of_arena_text(c->p->arena, text, (size_t)n), false);
 }
 
 /* HTB needs a rate: for a policy that guarantees nothing, it is a hundredth of its limit. */
@@ -372,16 +387,27 @@ put_lines(struct compiler *c, const struct profile_line *lines, size_t n)
             err = put_line(c, &lines[i], "htb class=0,rate=%s",
                            lines[i].text + 5 + strspn(lines[i].text + 5, " \t"));
         else
-            err = add_line(c, lines[i].number, lines[i].text);
+            err = add_line(c, lines[i].number, lines[i].text, lines[i].wrong);
     }
     return err;
+}
+
+/* Where a policy is wrong, none is looked at any more. */
+static void
+drop_policies(struct profile_line *lines, size_t *n)
+{
+    size_t out = 0;
+    for (size_t i = 0; i < *n; i++)
+        if (!is_total(lines[i].text) && !qos_policy_is(lines[i].text))
+            lines[out++] = lines[i];
+    *n = out;
 }
 
 int
 qos_policy_compile(struct of_parse *p, const char *file, struct profile_line **lines, size_t *n,
                    struct qos_profile_report *report)
 {
-    struct compiler c = {.p = p, .file = file, .report = report};
+    struct compiler c = {.p = p, .file = file, .report = report, .lines_in = *lines};
     size_t room = 1;
     for (size_t i = 0; i < *n && room < POLICIES_MAX; i++)
         room += qos_policy_is((*lines)[i].text);
@@ -390,10 +416,15 @@ qos_policy_compile(struct of_parse *p, const char *file, struct profile_line **l
         return -ENOMEM;
     memset(c.v, 0, room * sizeof *c.v);
     int err = take_lines(&c, *lines, *n);
-    if (err || (!c.n && !c.total[QOS_OUT] && !c.total[QOS_IN]))
+    if (err || (!c.wrong && !c.n && !c.total[QOS_OUT] && !c.total[QOS_IN]))
         return err;
-    err = make_tree(&c);
-    err = err ? err : put_lines(&c, *lines, *n);
+    if (!c.wrong) /* else mistakes would follow from the first ones */
+        err = make_tree(&c);
+    err = err || c.wrong ? err : put_lines(&c, *lines, *n);
+    if (err || c.wrong) {
+        drop_policies(*lines, n);
+        return err;
+    }
     *lines = c.lines;
     *n = c.n_lines;
     return err;

@@ -35,14 +35,22 @@ name_len(const char *p)
     return n;
 }
 
-/* All return -EINVAL. */
+int
+qos_profile_mistake(struct qos_profile_report *report, enum qos_profile_fault fault, unsigned line,
+                    const char *text)
+{
+    if (report->mistake)
+        report->mistake(report->ctx, fault, line, text);
+    return ++report->mistakes < QOS_PROFILE_MISTAKES ? -EINVAL : -ECANCELED;
+}
+
+/* All return what qos_profile_mistake does. */
 __attribute__((format(printf, 3, 0))) static int
 refuse(struct reader *r, enum qos_profile_fault fault, const char *fmt, va_list ap)
 {
-    r->report->fault = fault;
-    r->report->line = fault == QOS_PROFILE_LINE ? r->number : 0;
-    vsnprintf(r->p->why, sizeof r->p->why, fmt, ap);
-    return -EINVAL;
+    char text[sizeof r->p->why];
+    vsnprintf(text, sizeof text, fmt, ap);
+    return qos_profile_mistake(r->report, fault, fault == QOS_PROFILE_LINE ? r->number : 0, text);
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -102,16 +110,17 @@ static int
 take_sets(struct reader *r, char *const *sets, int n)
 {
     int err = 0;
-    for (int i = 0; !err && i < n; i++) {
+    for (int i = 0; (!err || err == -EINVAL) && i < n; i++) {
         size_t len = name_len(sets[i]);
         if (!len || sets[i][len] != '=' || !sets[i][len + 1])
-            return bad_word(r,
-                            "unknown word '%s': write NAME=VALUE for a variable of the "
-                            "profile",
-                            sets[i]);
-        if (find_variable(r, sets[i], len))
-            return bad_word(r, "%.*s is given twice", (int)len, sets[i]);
-        err = add_variable(r, sets[i], len, sets[i] + len + 1, true);
+            err = bad_word(r,
+                           "unknown word '%s': write NAME=VALUE for a variable of the "
+                           "profile",
+                           sets[i]);
+        else if (find_variable(r, sets[i], len))
+            err = bad_word(r, "%.*s is given twice", (int)len, sets[i]);
+        else
+            err = add_variable(r, sets[i], len, sets[i] + len + 1, true);
     }
     return err;
 }
@@ -172,7 +181,7 @@ add_line(struct reader *r, const char *text, size_t n)
         return -ENOMEM;
     r->lines = v;
     struct profile_line *line = &r->lines[r->n_lines++];
-    *line = (struct profile_line){r->number, of_arena_text(r->p->arena, text, n)};
+    *line = (struct profile_line){r->number, of_arena_text(r->p->arena, text, n), false};
     return line->text ? 0 : -ENOMEM;
 }
 
@@ -188,14 +197,25 @@ take_line(struct reader *r, char *raw)
         raw[--n] = '\0';
     if (!n)
         return 0;
-    if (r->n_lines == LINES_MAX)
-        return bad_line(r, "more than %d lines", LINES_MAX);
+    if (r->n_lines == LINES_MAX) {
+        bad_line(r, "more than %d lines", LINES_MAX);
+        return -ECANCELED;
+    }
     int err = expand(r, raw, text, sizeof text);
+    if (err == -EINVAL && !add_line(r, raw, n)) /* others may refer to the class that it names */
+        r->lines[r->n_lines - 1].wrong = true;
     if (err)
         return err;
     if (!strncmp(text, "set", 3) && strchr(" \t", text[3]))
         return set_line(r, text + 3);
     return add_line(r, text, strlen(text));
+}
+
+/* A mistake has been told: reading goes on. */
+static int
+passed(int err)
+{
+    return err == -EINVAL ? 0 : err;
 }
 
 static int
@@ -204,13 +224,19 @@ read_file(struct reader *r, const char *file)
     char *line = NULL;
     size_t size = 0;
     FILE *in = strcmp(file, "-") ? fopen(file, "re") : stdin;
-    int err = in ? 0 : bad_file(r, "%s: %s", file, strerror(errno));
+    int err = 0;
+    if (!in) {
+        bad_file(r, "%s: %s", file, strerror(errno));
+        return -ECANCELED;
+    }
     for (r->number = 1; !err && getline(&line, &size, in) >= 0; r->number++)
-        err = take_line(r, line);
-    if (!err && !feof(in)) /* without memory, too */
-        err = bad_file(r, "%s: %s", file, strerror(errno));
+        err = passed(take_line(r, line));
+    if (!err && !feof(in)) { /* without memory, too */
+        bad_file(r, "%s: %s", file, strerror(errno));
+        err = -ECANCELED;
+    }
     free(line);
-    if (in && in != stdin)
+    if (in != stdin)
         fclose(in);
     return err;
 }
@@ -222,7 +248,7 @@ read_lines(struct reader *r, const char *const *lines, size_t n)
     for (r->number = 1; !err && r->number <= n; r->number++) {
         const char *line = lines[r->number - 1];
         char *copy = of_arena_text(r->p->arena, line, strlen(line));
-        err = copy ? take_line(r, copy) : -ENOMEM;
+        err = copy ? passed(take_line(r, copy)) : -ENOMEM;
     }
     return err;
 }
@@ -232,12 +258,12 @@ qos_profile_lines(struct of_parse *p, const struct qos_profile_text *text,
                   struct profile_line **out, size_t *n, struct qos_profile_report *report)
 {
     struct reader r = {.p = p, .report = report};
-    int err = take_sets(&r, text->sets, text->n_sets);
+    int err = passed(take_sets(&r, text->sets, text->n_sets));
     if (!err)
         err = text->lines ? read_lines(&r, text->lines, text->n_lines) : read_file(&r, text->file);
     for (size_t i = 0; !err && i < r.n_vars; i++)
         if (!r.vars[i].used && r.vars[i].given)
-            err = bad_word(&r, "%s has no variable $%s", text->file, r.vars[i].name);
+            err = passed(bad_word(&r, "%s has no variable $%s", text->file, r.vars[i].name));
     *out = r.lines;
     *n = r.n_lines;
     return err;

@@ -8,7 +8,12 @@
 struct profile_line {
     unsigned number;
     char *text;
+    bool wrong; /* it has been told so */
 };
+
+/* Tells of a mistake.  -EINVAL: go on with the next line; -ECANCELED: they were enough. */
+int qos_profile_mistake(struct qos_profile_report *report, enum qos_profile_fault fault,
+                        unsigned line, const char *text);
 
 /* Reads the lines; "set" lines give variables their values and are left out. */
 int qos_profile_lines(struct of_parse *p, const struct qos_profile_text *text,

@@ -32,7 +32,7 @@ struct parser {
 
 static const char separators[] = ", \t";
 
-/* -EINVAL; line 0: the file as a whole. */
+/* What qos_profile_mistake returns; line 0: the file as a whole. */
 __attribute__((format(printf, 3, 4))) static int
 bad_line(struct parser *p, unsigned line, const char *fmt, ...)
 {
@@ -41,10 +41,7 @@ bad_line(struct parser *p, unsigned line, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(why, sizeof why, fmt, ap);
     va_end(ap);
-    memcpy(p->parse->why, why, sizeof why);
-    p->report->fault = QOS_PROFILE_LINE;
-    p->report->line = line;
-    return -EINVAL;
+    return qos_profile_mistake(p->report, QOS_PROFILE_LINE, line, why);
 }
 
 /* The next key=value at *at; false: no more. */
@@ -154,7 +151,7 @@ take_name(struct parser *p)
 }
 
 static int
-take_names(struct parser *p, const struct profile_line *lines, size_t n)
+take_names(struct parser *p, struct profile_line *lines, size_t n)
 {
     int err = 0;
     p->names = of_arena_array(p->parse->arena, n + 1, sizeof *p->names);
@@ -164,15 +161,18 @@ take_names(struct parser *p, const struct profile_line *lines, size_t n)
         p->line = &lines[i];
         if (!direction_line(p) && !names_kind(p->line->text))
             err = take_name(p);
+        if (err == -EINVAL) {
+            lines[i].wrong = true;
+            err = 0;
+        }
     }
     p->dir = QOS_OUT;
-    if (err)
-        return err;
-    qsort(p->names, p->n_names, sizeof *p->names, by_name);
-    for (size_t i = 1; i < p->n_names; i++)
+    if (p->n_names)
+        qsort(p->names, p->n_names, sizeof *p->names, by_name);
+    for (size_t i = 1; !err && i < p->n_names; i++)
         if (!by_name(&p->names[i - 1], &p->names[i]))
-            return bad_line(p, 0, "two classes have the name %s", p->names[i].text);
-    return 0;
+            err = bad_line(p, 0, "two classes have the name %s", p->names[i].text);
+    return err == -EINVAL ? 0 : err;
 }
 
 /* ------------------------------------------------------------------------ lines */
@@ -345,10 +345,58 @@ parse_line(struct parser *p)
 static int
 empty_file(struct parser *p)
 {
-    snprintf(p->parse->why, sizeof p->parse->why,
-             "%s is empty: write a line 'none' to remove all queues", p->p->file);
-    p->report->fault = QOS_PROFILE_FILE;
+    char text[512];
+    snprintf(text, sizeof text, "%.400s is empty: write a line 'none' to remove all queues",
+             p->p->file);
+    qos_profile_mistake(p->report, QOS_PROFILE_FILE, 0, text);
     return -EINVAL;
+}
+
+void
+qos_profile_wrong(struct of_parse *parse, struct qos_profile *p, enum qos_direction dir,
+                  uint32_t class_id)
+{
+    struct qos_profile_part *part = &p->part[dir];
+    if (!part->wrong)
+        part->wrong = of_arena_alloc(parse->arena, (QOS_CLASS_MAX >> 3) + 1); /* zeroed */
+    if (part->wrong && class_id <= QOS_CLASS_MAX)
+        part->wrong[class_id >> 3] |= (uint8_t)(1u << (class_id & 7));
+}
+
+bool
+qos_profile_is_wrong(const struct qos_profile *p, enum qos_direction dir, uint32_t class_id)
+{
+    const uint8_t *wrong = p->part[dir].wrong;
+    return wrong && class_id <= QOS_CLASS_MAX && wrong[class_id >> 3] >> (class_id & 7) & 1;
+}
+
+/* Notes the class of a line with a mistake, if it can be told. */
+static void
+note_wrong(struct parser *p)
+{
+    const char *value;
+    size_t n;
+    if (!find_key(p->line->text, "class", &value, &n))
+        return;
+    const struct name *name = find_name(p, line_direction(p), value, n);
+    qos_profile_wrong(p->parse, p->p, line_direction(p),
+                      name ? name->id : (uint32_t)strtoul(value, NULL, 0));
+}
+
+/* A mistake of one line keeps nobody from the next. */
+static int
+parse_lines(struct parser *p, struct profile_line *lines, size_t n)
+{
+    int err = 0;
+    for (size_t i = 0; !err && i < n; i++) {
+        p->line = &lines[i];
+        err = lines[i].wrong ? -EINVAL : parse_line(p);
+        if (err != -EINVAL)
+            continue;
+        note_wrong(p);
+        err = 0;
+    }
+    return err;
 }
 
 /* The file's name without directories and suffix. */
@@ -383,22 +431,17 @@ qos_profile_read(struct of_parse *parse, const struct qos_profile_text *text,
     size_t n;
     *out = (struct qos_profile){.file = text->file};
     qos_map_init(&out->map, set_name(parse, text->file));
+    report->mistakes = 0;
     int err = qos_profile_lines(parse, text, &lines, &n, report);
-    if (err)
-        return err;
-    if (!n)
+    if (!err && !n && !report->mistakes)
         return empty_file(&p);
-    err = qos_policy_compile(parse, text->file, &lines, &n, report);
-    if (err)
-        return err;
-    if (!make_room(&p, n))
-        return -ENOMEM;
-    err = take_names(&p, lines, n);
-    for (size_t i = 0; !err && i < n; i++) {
-        p.line = &lines[i];
-        err = parse_line(&p);
-    }
-    return err ? err : map_answer(&p, 0, qos_map_finish(parse, &out->map));
+    err = err ? err : qos_policy_compile(parse, text->file, &lines, &n, report);
+    if (!err && !make_room(&p, n))
+        err = -ENOMEM;
+    err = err ? err : take_names(&p, lines, n);
+    err = err ? err : parse_lines(&p, lines, n);
+    err = err ? err : map_answer(&p, 0, qos_map_finish(parse, &out->map));
+    return err != -ENOMEM && report->mistakes ? -EINVAL : err;
 }
 
 bool

@@ -17,14 +17,28 @@ hear(void *ctx, const char *file, unsigned line, const char *text)
         abort();
 }
 
+struct told {
+    size_t lines;
+    unsigned n;
+};
+
+static void
+hear_mistake(void *ctx, enum qos_profile_fault fault, unsigned line, const char *text)
+{
+    struct told *told = ctx;
+    if (!*text || line > told->lines)
+        abort();
+    told->n++;
+}
+
 static int
 read_profile(struct of_parse *p, const char *const *lines, size_t n, struct qos_profile *out)
 {
     struct qos_profile_text text = {.file = "fuzz.qos", .lines = lines, .n_lines = n};
-    struct qos_profile_report report = {.warn = hear};
-    p->why[0] = '\0';
+    struct told told = {n, 0};
+    struct qos_profile_report report = {.mistake = hear_mistake, .warn = hear, .ctx = &told};
     int err = qos_profile_read(p, &text, out, &report);
-    if (err == -EINVAL && (!p->why[0] || report.line > n))
+    if ((err == -EINVAL) != (told.n > 0) || told.n > QOS_PROFILE_MISTAKES)
         abort();
     return err;
 }

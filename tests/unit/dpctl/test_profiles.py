@@ -101,6 +101,50 @@ class Profiles(fixture.Dry):
             self.assertIn('/nonexistent', self.check(
                 run(switch, 'qos-apply', '/nonexistent', 'port=1'), 2).stderr)
 
+    def test_all_mistakes_in_one_run(self):
+        """Each with its line; none for what only refers to a line with a mistake."""
+        profile = """
+            set up=20mbit
+            htb class=0,rate=$down
+            htb class=10,name=voice,rate=6mbitt
+            htb class=20,name=rest,rate=1mbit,ceil=10mbit,parent=voice
+            sfq class=voice,perturb=10,quantom=1514
+            fq_codel class=rest
+            banana class=1
+            map queue=voice,dscp=eff
+            map queue=nobody,app=ssh
+            map queue=rest,app=hpts
+            htb class=30,rate=8mbit,ceil=1mbit
+            htb class=40,rate=1mbit
+            htb class=40,rate=2mbit
+            pfifo class=50,limit=9
+            in
+            htb class=10,rate=5mbit,ceil=2
+            """
+        said = self.dry(profile, 'port=1', 'x=1', status=2)
+        told = {int(line.split(':')[1]): line for line in said.splitlines() if line.startswith('FILE:')}
+        for line, word in ((3, '$down'), (4, 'mbitt'), (6, 'quantom'), (8, 'banana'), (9, 'eff'), (10, 'nobody'),
+                           (11, 'hpts'), (12, 'below rate'), (14, 'twice'), (15, 'class 50'), (17, 'below rate')):
+            self.assertIn(word, told.pop(line, ''), said)
+        self.assertEqual(told, {}, said)
+        self.assertIn('no variable $x', said)
+        policies = """
+            total 10mbit
+            guarantee 70% for app=ssh
+            guarantee 60% for app=sip
+            guarantee 1mbit within nowhere for dscp=ef
+            limit for others
+            """
+        said = self.dry(policies, 'port=1', status=2)
+        self.assertIn('FILE:6: limit needs a rate', said)
+        said = self.dry(policies.replace('limit', 'limit 5mbit'), 'port=1', status=2)
+        for words in ('FILE:4: the guarantees up to this line come to 13mbit of 10mbit', 'FILE:5: no policy has the name nowhere'):
+            self.assertIn(words, said)
+        self.assertEqual(said.count('FILE:'), 2, said)
+        said = self.dry('htb class=0,rate=1mbit,rte=1\n' * 80, 'port=1', status=2)
+        self.assertEqual(said.count('rte'), 50)
+        self.assertIn('the first 50 mistakes', said)
+
     def test_mistaken_words(self):
         profile = 'htb class=1,rate=$a'
         self.assertIn('a is given twice', self.dry(profile, 'port=1', 'a=1', 'a=2', status=2))

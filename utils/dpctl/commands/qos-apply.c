@@ -136,8 +136,61 @@ of_port(const struct queue_entries *all, uint32_t no, struct queue_entries *out)
     *out = (struct queue_entries){all->v + from, to - from};
 }
 
+/* Takes the wrong line out of the part, and with it those that refer to its class. */
+static void
+drop_wrong(struct ctx *c, struct qos_profile *p, int dir, size_t at)
+{
+    struct qos_profile_part *part = &p->part[dir];
+    const struct qos_request *w = &part->want[at];
+    if (w->object_type == OFP_QOS_CLASS)
+        qos_profile_wrong(&c->parse, p, (enum qos_direction)dir, w->class_id);
+    part->n--;
+    memmove(&part->want[at], &part->want[at + 1], (part->n - at) * sizeof *part->want);
+    memmove(&part->line[at], &part->line[at + 1], (part->n - at) * sizeof *part->line);
+}
+
+/* Is it wrong only because another line is? */
+static bool
+follows_wrong(const struct qos_profile *p, int dir, const struct qos_request *w)
+{
+    uint32_t above =
+        w->object_type == OFP_QOS_CLASS ? (uint32_t)w->values.v[QOS_PARENT] : w->class_id;
+    return above && qos_profile_is_wrong(p, (enum qos_direction)dir, above);
+}
+
+static bool
+take_nothing(void *ctx, const struct qos_request *r)
+{
+    return true;
+}
+
+#define TRIES 500 /* lines that are dropped, those that follow from others too */
+
+/* Tells of each line that makes no sense beside the others. */
 static enum status
-compare_port(struct ctx *c, const struct qos_profile *p, uint32_t no, uint64_t speed,
+check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
+{
+    for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
+        struct qos_profile_part *part = &p->part[dir];
+        struct qos_diff_port port = {
+            .port_no = no,
+            .dir = (enum qos_direction)dir,
+            .env = {.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed}};
+        struct qos_error e;
+        size_t at;
+        for (unsigned i = 0, told = 0; i < TRIES && told < QOS_PROFILE_MISTAKES && part->n; i++) {
+            if (qos_diff(&port, NULL, 0, part->want, part->n, take_nothing, NULL, &at, &e) <= 0)
+                break;
+            if (!follows_wrong(p, dir, &part->want[at]) && ++told)
+                say_line(c, p->file, part->line[at], "port %u: %s", (unsigned)no, e.text);
+            drop_wrong(c, p, dir, at);
+        }
+    }
+    return DPCTL_USAGE;
+}
+
+static enum status
+compare_port(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed,
              const struct queue_entries *all, struct steps *steps)
 {
     struct queue_entries now;
@@ -153,7 +206,7 @@ compare_port(struct ctx *c, const struct qos_profile *p, uint32_t no, uint64_t s
         size_t at;
         int err = qos_diff(&port, now.v, now.n, part->want, part->n, take_step, &l, &at, &e);
         if (err > 0 && part->n)
-            return say_line(c, p->file, part->line[at], "port %u: %s", (unsigned)no, e.text);
+            return check_lines(c, p, no, speed);
         if (err)
             return say_failed(c, "%s", e.text);
     }
@@ -192,10 +245,12 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
         return say_usage(c, "no profile given: write qos-apply FILE port=1");
     if (!port_text)
         return say_usage(c, "no port given: add port=1, port=1,3,5-8 or port=all");
-    enum status st = profile_read(c, words[0], words + 1, n - 1, &p);
-    st = st ? st : profile_fit(c, &p);
-    st = st ? st : ports_ask(c, &there);
+    enum status read = profile_read(c, words[0], words + 1, n - 1, &p);
+    enum status st = ports_ask(c, &there);
     st = st ? st : take_port_list(c, port_text, &there, &ports);
+    if (read && !st) /* its other lines may be wrong, too */
+        check_lines(c, &p, ports.v[0], ports_speed(ports_desc(&there, ports.v[0])));
+    st = read ? read : st ? st : profile_fit(c, &p);
     st = st ? st : queues_ask(c, ports.n == 1 ? ports.v[0] : OFPP_ANY, QOS_ALL_CLASSES, &now);
     st = st ? st : queues_ask_defaults(c, &now, &trees);
     for (size_t i = 0; !st && i < ports.n; i++)

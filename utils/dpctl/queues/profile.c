@@ -4,10 +4,28 @@
 
 #include <errno.h>
 
+struct reading {
+    struct ctx *c;
+    const char *file;
+    unsigned warnings;
+};
+
 static void
 warn(void *ctx, const char *file, unsigned line, const char *text)
 {
-    say_line(ctx, file, line, "%s", text);
+    struct reading *r = ctx;
+    r->warnings++;
+    say_line(r->c, file, line, "%s", text);
+}
+
+static void
+tell_mistake(void *ctx, enum qos_profile_fault fault, unsigned line, const char *text)
+{
+    struct reading *r = ctx;
+    if (fault == QOS_PROFILE_LINE)
+        say_line(r->c, r->file, line, "%s", text);
+    else
+        say_usage(r->c, "%s", text);
 }
 
 enum status
@@ -15,13 +33,15 @@ profile_read(struct ctx *c, const char *file, char *const *sets, int n_sets,
              struct qos_profile *out)
 {
     struct qos_profile_text text = {.file = file, .sets = sets, .n_sets = n_sets};
-    struct qos_profile_report report = {.warn = warn, .ctx = c};
+    struct reading r = {c, file, 0};
+    struct qos_profile_report report = {.mistake = tell_mistake, .warn = warn, .ctx = &r};
     int err = qos_profile_read(&c->parse, &text, out, &report);
     if (err == -ENOMEM)
         return say_memory(c);
-    if (err && report.fault == QOS_PROFILE_LINE)
-        return say_line(c, file, report.line, "%s", c->parse.why);
-    return err ? say_usage(c, "%s", c->parse.why) : DPCTL_OK;
+    if (report.mistakes >= QOS_PROFILE_MISTAKES)
+        return say_line(c, file, 0, "and perhaps more: the first %u mistakes are told",
+                        report.mistakes);
+    return err ? DPCTL_USAGE : r.warnings ? say_go_on(c) : DPCTL_OK;
 }
 
 /* A scheduler in an unknown state counts as missing. */
