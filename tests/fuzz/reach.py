@@ -53,8 +53,8 @@ SOURCES = {
 # Functions of these files that no input comes to, and why.
 WITHOUT_INPUT = [
     ('*', r'\w*_free|\w*_close|free_\w+|\w*(no|out_of)_memory|say_memory|nomem\w*', 'ends a run, or needs memory to end'),
-    ('datapath/control/*', r'bundle_(own_\w+|owner|committed|has_qos|messages)|conn_(by|common_name|counters|is_of10|lost'
-     r'|log_received|peer|phase_name|target|wants_packet_in|notify)|own_writes|on_timer|wake_at|log_local|log_message',
+    ('datapath/control/*', r'bundle_(own_\w+|owner|committed|has_qos|messages)|conn_(by|common_name|counters|is_of10|is_tls|lost'
+     r'|log_received|peer|phase_name|refuse|target|wants_packet_in|notify)|own_writes|on_timer|wake_at|log_local|log_message',
      'the switch asks for it, or time does'),
     ('daemon/*', r'daemon_settings_(check_memory|same|where)|daemon_options|print_help', 'for other programs, and reloads'),
     ('datapath/offload/table.c', r'offload_(alive|counts|meter\w*|used)|has_left', 'control thread, and another processor'),
