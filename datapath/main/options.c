@@ -149,10 +149,6 @@ static const struct daemon_option options[] = {
     {"port", 0, "IF[:NUMBER]",
      "a port of this number, or of the lowest free one; may be given again", NULL, OPTION_LIST,
      .section = "port", .key = "number", .apply = apply_ports},
-    {"force", 0, NULL,
-     "take interfaces that another switch has or that are in a bridge, a bond or Open vSwitch: their packets are "
-     "then forwarded twice",
-     NULL, OPTION_FLAG(main_options.sw.force), .apply = apply_ports},
     {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
      "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
     {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,
@@ -326,7 +322,11 @@ static const struct daemon_option options[] = {
     {"core-dumps", 0, NULL, "allow core dumps, which have our private key in them", NULL,
      OPTION_FLAG(main_options.confine.core_dumps)},
 
-    DAEMON_OPTIONS(main_options.daemon),
+    DAEMON_OPTIONS(
+        main_options.daemon,
+        "start even if another one with the --pidfile runs, and take interfaces that another switch has or "
+        "that are in a bridge, a bond or Open vSwitch: their packets are then forwarded twice",
+        apply_ports),
 
     OPTION_GROUP("Configuration file"),
     {"config", 'c', "FILE",
@@ -396,6 +396,7 @@ main_options_complete(struct daemon_settings *s)
                               o->confine.user);
     if (o->no_local_port)
         o->sw.local_port = NULL;
+    o->sw.force = o->daemon.force;
     o->sw.fail_open = o->fail;
     o->sw.qos_foreign = (enum qos_foreign)o->foreign;
     o->sw.backend = backend_words[o->backend].word;

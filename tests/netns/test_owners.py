@@ -95,8 +95,10 @@ def test_a_killed_switch_leaves_no_lock(topo):
         switch.process.returncode = 0
 
 
-def test_by_force(topo):
-    with Switch(topo) as switch, Switch(topo, '--force') as second:
+def test_by_force(topo, tmp_path):
+    """Also what --force is for in BOFUSS: the other one's --pidfile"""
+    pidfile = f'--pidfile={tmp_path}/pid'
+    with Switch(topo, pidfile) as switch, Switch(topo, pidfile, '--force') as second:
         assert f'p1): process {switch.process.pid} ' in second.output()
         shared = status(second)
         assert shared['port.1.shared-with'].startswith(f'process {switch.process.pid} ')
@@ -171,6 +173,7 @@ def test_many_who_ask(topo):
 
 # -------------------------------------------------------------------------------------- a bridge, a bond, ...
 
+@pytest.mark.testkernel
 @pytest.mark.parametrize('kind', MASTERS)
 def test_an_interface_with_a_master(topo, kind):
     enslave(topo, 'p1', kind)

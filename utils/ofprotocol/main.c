@@ -59,7 +59,7 @@ static const struct daemon_option options[] = {
     OPTION_GROUP("TLS"),
     STREAM_TLS_OPTIONS(TLS_OPTION)
 
-        DAEMON_OPTIONS(args.daemon),
+        DAEMON_OPTIONS(args.daemon, "with --pidfile: start even if another one runs", NULL),
 
     {"max-idle", 0, "SECS", NULL, NULL, OPTION_IGNORED},
     {"monitor", 'm', "ADDRESS", NULL, NULL, OPTION_IGNORED},

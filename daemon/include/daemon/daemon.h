@@ -22,8 +22,9 @@ struct daemon {
     int pid_fd, ready_fd;
 };
 
-/* Rows of options (options.h) for d, a struct daemon. */
-#define DAEMON_OPTIONS(d)                                                                          \
+/* Rows of options (options.h) for d, a struct daemon.  --force is about the --pidfile, and what else the program makes
+ * of it. */
+#define DAEMON_OPTIONS(d, force_help, force_apply)                                                 \
     OPTION_GROUP("Running in the background"),                                                     \
         {"detach", 'D',                                                                            \
          NULL,     "go to the background once all is set up",                                      \
@@ -31,9 +32,7 @@ struct daemon {
         {"pidfile", 'P',                                                                           \
          "[FILE]",  "write the process id to FILE, or to /run/PROGRAM.pid",                        \
          NULL,      OPTION_TEXT((d).pidfile)},                                                     \
-        {"force", 'f',                                                                             \
-         NULL,    "with --pidfile: start even if another one runs",                                \
-         NULL,    OPTION_FLAG((d).force)},                                                         \
+        {"force", 'f', NULL, force_help, NULL, OPTION_FLAG((d).force), .apply = force_apply},      \
         OPTION_GROUP("The log"),                                                                   \
         {"log",                                                                                    \
          0,                                                                                        \
