@@ -175,6 +175,7 @@ backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct 
     out->wire_len = len;
     out->shared = false;
     out->queue = 0;
+    out->queue_ports = NULL;
     out->pool = w->pool;
     packet_parse(out, p->config.port_no);
     struct packet_wire wire = packet_on_wire(out);
