@@ -88,3 +88,33 @@ machine_memory(void)
         bytes = least(bytes, space.rlim_cur);
     return least(bytes, UINTPTR_MAX / 2);
 }
+
+/* "0-3", "0", "0-3,8-11" */
+unsigned
+machine_processors_of(const char *root)
+{
+    char path[4096];
+    unsigned n = 0, first, last;
+    int end;
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/possible", root);
+    FILE *f = fopen(path, "re");
+    if (f && fgets(path, sizeof path, f))
+        for (const char *at = path; sscanf(at, "%u%n", &first, &end) == 1; at += *at == ',') {
+            at += end;
+            last = first;
+            if (sscanf(at, "-%u%n", &last, &end) == 1)
+                at += end;
+            n += last >= first ? last - first + 1 : 0;
+        }
+    if (f)
+        fclose(f);
+    return n;
+}
+
+unsigned
+machine_processors(void)
+{
+    unsigned n = machine_processors_of("");
+    long there = sysconf(_SC_NPROCESSORS_CONF);
+    return n ? n : there > 0 ? (unsigned)there : 1;
+}

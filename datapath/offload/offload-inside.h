@@ -32,6 +32,8 @@ struct offload {
     struct offload_place *place; /* by entry */
     uint32_t *free;              /* entries, n_free of them */
     uint32_t n_free;
+    uint32_t (*under)[OFFLOAD_MASKS];     /* by the port's place: its entries under each mask */
+    uint8_t *held;                        /* by the port's place: masks that it has entries under */
     uint64_t meters[OFFLOAD_METERS / 64]; /* bits: the place is taken */
     uint64_t linger_ns;
     struct offload_programs *programs; /* NULL: only memory, for tests */

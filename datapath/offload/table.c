@@ -14,7 +14,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPIN_NS 1000000 /* how long a program may take before RCU is asked */
+#define SPIN_NS       1000000              /* how long a program may take before RCU is asked */
+#define MEMORY_MOST   (UINT64_C(64) << 20) /* of the default's entries */
+#define ENTRIES_LEAST 256
 
 /* ------------------------------------------------------------------ beginning and end */
 
@@ -22,6 +24,25 @@ uint32_t
 offload_sets_for(uint32_t entries)
 {
     return entries >= OFFLOAD_WAYS ? entries * 2 / OFFLOAD_WAYS : 1;
+}
+
+uint64_t
+offload_memory_bytes(uint32_t entries, uint32_t processors)
+{
+    uint64_t each = sizeof(struct offload_entry) + processors * sizeof(struct offload_hits);
+    return entries * each + offload_sets_for(entries) * sizeof(struct offload_set) +
+           processors * sizeof(struct offload_cpu) + OFFLOAD_PORTS * sizeof(struct offload_port) +
+           OFFLOAD_METERS * sizeof(struct offload_meter);
+}
+
+uint32_t
+offload_entries_default(uint64_t memory, uint32_t processors)
+{
+    uint64_t most = memory / 16 < MEMORY_MOST ? memory / 16 : MEMORY_MOST;
+    uint32_t n = memory >= UINT64_C(256) << 20 ? 16384 : memory >= UINT64_C(64) << 20 ? 4096 : 1024;
+    while (n > ENTRIES_LEAST && offload_memory_bytes(n, processors) > most)
+        n /= 2;
+    return n;
 }
 
 /* The hash is the flow cache's, so that nobody can choose packets that fill a set. */
@@ -45,7 +66,9 @@ offload_table_new(const struct offload_memory *m)
     o->m = *m;
     o->place = calloc(m->n_entries, sizeof *o->place);
     o->free = calloc(m->n_entries, sizeof *o->free);
-    if (!o->place || !o->free) {
+    o->under = calloc(OFFLOAD_PORTS, sizeof *o->under);
+    o->held = calloc(OFFLOAD_PORTS, sizeof *o->held);
+    if (!o->place || !o->free || !o->under || !o->held) {
         offload_table_free(o);
         return NULL;
     }
@@ -62,6 +85,8 @@ offload_table_new(const struct offload_memory *m)
 void
 offload_table_free(struct offload *o)
 {
+    free(o->held);
+    free(o->under);
     free(o->free);
     free(o->place);
     free(o);
@@ -107,11 +132,71 @@ mask_for(struct offload_control *c, const uint64_t *bits)
     return free;
 }
 
-static void
-use_mask(struct offload_control *c, unsigned i, int delta)
+/* The place of the port that an entry's packets come in by. */
+static uint32_t
+place_of(const uint64_t *key)
 {
+    uint32_t ifindex;
+    memcpy(&ifindex, key, sizeof ifindex);
+    return ifindex % OFFLOAD_PORTS;
+}
+
+static void
+use_mask(struct offload *o, const uint64_t *key, unsigned i, int delta)
+{
+    struct offload_control *c = o->m.control;
+    uint32_t place = place_of(key), was = o->under[place][i];
+    o->under[place][i] = was + (uint32_t)delta;
+    o->held[place] = (uint8_t)(o->held[place] + (o->under[place][i] != 0) - (was != 0));
     store_release(&c->mask[i].used, c->mask[i].used + (uint32_t)delta);
     store_release(&c->n_masks, last_mask(c));
+}
+
+/* Is there a mask of these bits, or a place for one? */
+static bool
+has_room(const struct offload_control *c, const uint64_t *bits)
+{
+    for (int i = 0; i < OFFLOAD_MASKS; i++)
+        if (!c->mask[i].used || !memcmp(c->mask[i].bits, bits, sizeof c->mask[i].bits))
+            return true;
+    return false;
+}
+
+/* Of the masks that the port has, the one that others use least, and then the one that it uses least. */
+static int
+least_used(const struct offload *o, uint32_t place)
+{
+    const uint32_t *own = o->under[place];
+    int best = -1;
+    uint32_t best_others = 0;
+    for (int i = 0; i < OFFLOAD_MASKS; i++) {
+        uint32_t others = o->m.control->mask[i].used - own[i];
+        if (!own[i] ||
+            (best >= 0 && (others > best_others || (others == best_others && own[i] >= own[best]))))
+            continue;
+        best = i;
+        best_others = others;
+    }
+    return best;
+}
+
+int
+offload_mask_due(const struct offload *o, const struct offload_rule *r)
+{
+    uint32_t most = 0;
+    if (has_room(o->m.control, (const uint64_t *)r->mask))
+        return -1;
+    for (uint32_t i = 1; i < OFFLOAD_PORTS; i++)
+        if (o->held[i] > o->held[most])
+            most = i;
+    return o->held[most] < o->held[place_of((const uint64_t *)r->key)] + 2 ? -1
+                                                                           : least_used(o, most);
+}
+
+uint32_t
+offload_mask_of(const struct offload *o, uint32_t id)
+{
+    return o->m.entry[id].mask;
 }
 
 /* ------------------------------------------------------------------ entries */
@@ -161,7 +246,7 @@ count_entry(struct offload *o, const uint64_t *key, int delta)
 {
     uint32_t ifindex;
     memcpy(&ifindex, key, sizeof ifindex);
-    struct offload_port *p = &o->m.port[ifindex % OFFLOAD_PORTS];
+    struct offload_port *p = &o->m.port[place_of(key)];
     if (p->ifindex == ifindex)
         store_release(&p->entries, p->entries + (uint32_t)delta);
 }
@@ -205,7 +290,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     p->was = (struct offload_hits){0};
     p->was = offload_read(o, *id);
     fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
-    use_mask(c, (unsigned)mask, 1);
+    use_mask(o, key, (unsigned)mask, 1);
     count_entry(o, key, 1);
     wide_store_release(way_of(o, p), way_to(hash, *id));
     return 0;
@@ -219,7 +304,7 @@ offload_withdraw(struct offload *o, uint32_t id)
         return;
     wide_store_release(way_of(o, &o->place[id]), 0);
     store_release(&e->state, 0);
-    use_mask(o->m.control, e->mask, -1);
+    use_mask(o, (const uint64_t *)e->key, e->mask, -1);
     count_entry(o, (const uint64_t *)e->key, -1);
 }
 

@@ -150,6 +150,18 @@ make_entry(struct sw_offload *f, const struct flow_key *key, const struct offloa
     return e;
 }
 
+/* Another port gives up a mask if this one's share of them is smaller. */
+static void
+take_share(struct sw_offload *f, const struct offload_rule *r)
+{
+    int mask = offload_mask_due(f->o, r);
+    for (uint32_t i = f->n_live; mask >= 0 && i--;)
+        if (offload_mask_of(f->o, f->live[i]->id) == (uint32_t)mask)
+            offload_take_out(f, f->live[i], GONE_SHARED);
+    if (mask >= 0)
+        offload_finish(f);
+}
+
 static void
 insert(struct sw_offload *f, const struct flow_key *key, const struct offload_plan *p)
 {
@@ -161,6 +173,8 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
         free(e);
         return;
     }
+    if (!err)
+        take_share(f, &p->rule);
     if (!err)
         err = f->n_live + f->n_gone < f->most ? offload_insert(f->o, &p->rule, &e->id) : -ENOSPC;
     if (err) {

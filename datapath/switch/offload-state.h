@@ -159,7 +159,7 @@ struct pause *offload_pause_of(struct sw_offload *f, uint64_t sign);
 
 /* No packet finds the entry any more; offload_finish then waits for those under way, counts, and
  * frees. */
-enum gone_why { GONE_CHANGED, GONE_AGED, GONE_MERGED, GONE_ALL };
+enum gone_why { GONE_CHANGED, GONE_AGED, GONE_MERGED, GONE_SHARED, GONE_ALL };
 void offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why);
 void offload_finish(struct sw_offload *f);
 void offload_take_out_all(struct sw_offload *f);

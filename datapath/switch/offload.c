@@ -3,6 +3,7 @@
 #include "offload-state.h"
 
 #include <daemon/log.h>
+#include <daemon/machine-memory.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -35,7 +36,13 @@ sw_offload_reason_text(unsigned why)
 uint32_t
 sw_offload_entries_default(uint64_t memory)
 {
-    return memory >= UINT64_C(256) << 20 ? 16384 : memory >= UINT64_C(64) << 20 ? 4096 : 1024;
+    return offload_entries_default(memory, machine_processors());
+}
+
+uint64_t
+sw_offload_memory(const struct sw *sw)
+{
+    return sw->offload ? offload_memory_bytes(sw->opt.offload.entries, machine_processors()) : 0;
 }
 
 /* ------------------------------------------------------------------ meters */
@@ -319,8 +326,10 @@ sw_offload_open(struct sw *sw)
         return 0;
     }
     rcu_wait_also(settle, f);
-    log_info(SWITCH, "the kernel handles packets of at most %u kinds at once (--offload=auto)",
-             (unsigned)opt.entries);
+    log_info(SWITCH,
+             "the kernel handles packets of at most %u kinds at once, in %u MB of memory "
+             "(--offload=auto)",
+             (unsigned)opt.entries, (unsigned)(sw_offload_memory(sw) >> 20));
     return 0;
 }
 

@@ -161,6 +161,74 @@ test_masks_are_few(void **state)
     assert_int_equal(offload_insert(f->o, &none, &id), -ENOSPC);
 }
 
+/* Of a port, with these bits beside in_port. */
+static struct offload_rule
+rule_at(uint32_t ifindex, uint64_t bits)
+{
+    struct offload_rule r = rule_of(UINT64_MAX, bits);
+    r.key[0] = in_port(ifindex);
+    return r;
+}
+
+/* Withdraws the entries of a mask.  How many are left. */
+static unsigned
+give_up(struct offload *o, const uint32_t *id, unsigned n, uint32_t mask)
+{
+    unsigned left = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (offload_mask_of(o, id[i]) == mask)
+            offload_withdraw(o, id[i]);
+        left += o->m.entry[id[i]].state == OFFLOAD_LIVE;
+    }
+    return left;
+}
+
+/* A port that has taken all masks gives up half of them to a second one, one by one, and no more. */
+static void
+test_masks_are_shared(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t hog[OFFLOAD_MASKS], id;
+    unsigned left = OFFLOAD_MASKS, taken = 0;
+    for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
+        struct offload_rule r = rule_at(7, UINT64_C(1) << i);
+        assert_int_equal(offload_mask_due(f->o, &r), -1);
+        assert_int_equal(offload_insert(f->o, &r, &hog[i]), 0);
+    }
+    for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
+        struct offload_rule more = rule_at(7, UINT64_C(1) << (16 + i)),
+                            r = rule_at(9, UINT64_C(1) << (32 + i));
+        assert_int_equal(offload_mask_due(f->o, &more), -1);
+        int mask = offload_mask_due(f->o, &r);
+        if (mask < 0)
+            break;
+        left = give_up(f->o, hog, OFFLOAD_MASKS, (uint32_t)mask);
+        assert_int_equal(offload_insert(f->o, &r, &id), 0);
+        assert_int_equal(left, OFFLOAD_MASKS - ++taken);
+    }
+    assert_int_equal(taken, OFFLOAD_MASKS / 2);
+    struct offload_rule third = rule_at(11, UINT64_C(1) << 50),
+                        same = rule_at(11, UINT64_C(1) << 32);
+    assert_int_equal(offload_mask_due(f->o, &same), -1); /* the second port's mask serves it */
+    assert_true(offload_mask_due(f->o, &third) >= 0);
+}
+
+/* 256 possible processors are no reason to lock 200 MB. */
+static void
+test_default_of_entries(void **state)
+{
+    static const uint64_t gb = UINT64_C(1) << 30;
+    assert_int_equal(offload_entries_default(8 * gb, 2), 16384);
+    assert_int_equal(offload_entries_default(8 * gb, 64), 16384);
+    assert_int_equal(offload_entries_default(gb / 4, 4), 16384);
+    assert_int_equal(offload_entries_default(gb / 8, 4), 4096);
+    assert_int_equal(offload_entries_default(gb / 32, 1), 1024);
+    assert_int_equal(offload_entries_default(512 * gb, 256), 4096);
+    assert_true(offload_memory_bytes(16384, 256) > 200000000);
+    assert_true(offload_memory_bytes(4096, 256) <= 64 << 20);
+    assert_int_equal(offload_entries_default(1 << 20, 4096), 256);
+}
+
 static void
 test_entries_are_bounded(void **state)
 {
@@ -264,6 +332,8 @@ main(void)
         TEST(the_hash_has_a_secret),
         TEST(what_is_inserted_is_found),
         TEST(masks_are_few),
+        TEST(masks_are_shared),
+        TEST(default_of_entries),
         TEST(entries_are_bounded),
         TEST(hits),
         TEST(quiesce_ends),

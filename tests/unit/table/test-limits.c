@@ -82,12 +82,28 @@ test_control_groups(void **state)
     assert_true(machine_memory() > 0 && machine_memory() <= UINTPTR_MAX / 2);
 }
 
+static void
+test_processors(void **state)
+{
+    assert_int_equal(machine_processors_of(root), 0);
+    put("/sys/devices/system/cpu/possible", "0\n");
+    assert_int_equal(machine_processors_of(root), 1);
+    put("/sys/devices/system/cpu/possible", "0-255\n");
+    assert_int_equal(machine_processors_of(root), 256);
+    put("/sys/devices/system/cpu/possible", "0,2-3,8-11\n");
+    assert_int_equal(machine_processors_of(root), 7);
+    put("/sys/devices/system/cpu/possible", "nonsense\n");
+    assert_int_equal(machine_processors_of(root), 0);
+    assert_true(machine_processors() > 0);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
-        cmocka_unit_test_teardown(test_control_groups, remove_all),
+        cmocka_unit_test(test_control_groups),
+        cmocka_unit_test_teardown(test_processors, remove_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

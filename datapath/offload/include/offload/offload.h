@@ -22,6 +22,11 @@ struct offload_options {
     uint64_t linger_ns; /* entries hold so long after the process was killed; 0: they don't */
 };
 
+/* Bytes in the kernel, which are locked in memory.  Each entry counts apart for each possible processor. */
+uint64_t offload_memory_bytes(uint32_t entries, uint32_t processors);
+/* So many that they take at most a sixteenth of `memory`, and 64 MB. */
+uint32_t offload_entries_default(uint64_t memory, uint32_t processors);
+
 /* Loads the programs.  Returns -errno (-EOPNOTSUPP: not in this build), and a sentence in `why`. */
 int offload_open(const struct offload_options *opt, struct offload **out, char *why,
                  size_t why_len);
@@ -86,6 +91,12 @@ bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: th
 bool offload_rule_edits(const struct offload_rule *r); /* does an op change the packet? */
 /* Does an op set what the transport's checksum covers? */
 bool offload_rule_covered(const struct offload_rule *r);
+
+/* Ports share the masks.  If none is free for the rule, the port that has entries under the most gives one
+ * up to a port that has at least two fewer: after that both have as many, or closer to it.  Returns that
+ * mask, whose entries the caller withdraws before it inserts the rule, or -1: none is to be given up. */
+int offload_mask_due(const struct offload *o, const struct offload_rule *r);
+uint32_t offload_mask_of(const struct offload *o, uint32_t id);
 
 /* *id: the entry's number, below offload_options.entries.  -ENOSPC: no entry, mask or way is free.
  * -EEXIST: there is an entry for these packets. */

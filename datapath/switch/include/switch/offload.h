@@ -31,8 +31,10 @@ struct sw_offload_options {
 
 enum { SW_OFFLOAD_OFF, SW_OFFLOAD_AUTO };
 
-/* The default of `entries`: fewer on machines with little memory. */
+/* The default of `entries`: fewer on machines with little memory, or very many processors. */
 uint32_t sw_offload_entries_default(uint64_t memory);
+/* Bytes in the kernel; 0: it handles nothing. */
+uint64_t sw_offload_memory(const struct sw *sw);
 
 /* ------------------------------------------------------------------ life */
 
@@ -111,7 +113,7 @@ const char *sw_offload_reason_text(unsigned why);
     C(asked)     /* requests of workers that were looked at */                                     \
     C(inserted)  /* entries made */                                                                \
     C(withdrawn) /* because of changes */                                                          \
-    C(aged)      /* because no packet came, or few */                                              \
+    C(aged)      /* because no packet came, or few, or another port was to have their mask */      \
     C(all)       /* times that all entries were withdrawn at once */                               \
     C(mended)    /* programs that somebody else took off an interface */
 
