@@ -342,10 +342,10 @@ def send_at(wire, frame, rate, seconds):
 def test_meter_rate(conn, hosts, flags, rate, per_frame):
     """5.7: what passes a drop band is its rate, twice of which is offered"""
     frame = udp_frame(1) + bytes(500 - len(udp_frame(1)))
-    conn.ok(METER_MOD, meter_mod(0, 1, band_drop(rate), flags=flags))
+    conn.ok(METER_MOD, meter_mod(0, 1, band_drop(rate, rate // 100), flags=flags | 4))
     conn.flow(of13.meter(1), apply_actions(output(2)), match=match(in_port=1))
     for _ in range(3):                                     # where the machine stood still
-        send_at(hosts[1], frame, 2 * rate / per_frame, 0.5)    # its bucket is empty now
+        send_at(hosts[1], frame, 2 * rate / per_frame, 0.2)    # its bucket is empty now
         hosts[2].drain()
         before, = conn.meter_stats(1)
         start = time.monotonic()
