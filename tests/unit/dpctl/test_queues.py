@@ -8,17 +8,18 @@ import struct
 import subprocess
 
 import fixture
-from fixture import MP_REQUEST, Dpctl, Switch, entry, error, multipart, run
+from fixture import MP_REQUEST, Dpctl, Dry, Switch, entry, error, multipart, run
 from support import qosmsg
 
 
-class Queues(Dpctl):
+class Queues(Dry):
     def test_qos_envelopes(self):
         args = ('qos-htb', 'cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1')
         want = qosmsg.htb_class(qosmsg.ADD, 2, 10, 6000000, 10000000, 1)
-        self.assertEqual(self.sent(*args, kind=30), want)
-        self.assertEqual(self.sent('--experimenter', *args, kind=4),
-                         struct.pack('!II', 0x514f5346, 1) + want)
+        for option, kind, head in (([], 30, b''), (['--experimenter'], 4, struct.pack('!II', 0x514f5346, 1))):
+            with Switch(self.asked()) as switch: # which is asked first whether the tree can keep it
+                self.check(run(switch, *option, *args))
+            self.assertEqual([body for k, body in switch.got if k == kind], [head + want])
         self.assertEqual(self.sent('qos-clear', 'port=any', 'direction=out', kind=30),
                          qosmsg.clear() + qosmsg.props(direction=0))
         with Switch() as switch: # both directions
@@ -57,7 +58,8 @@ class Queues(Dpctl):
         lines = [line for line in done.stdout.splitlines() if 'sent' not in line]
         names = [(len(line) - len(line.lstrip()), ' '.join(line.split()[:2])) for line in lines]
         self.assertEqual(names, [(0, 'port 1'), (2, 'htb'), (2, 'root class'), (4, 'class 10'),
-                                 (6, 'sfq perturb'), (6, 'class 11'), (4, 'default class'),
+                                 (8, 'packets for'), (6, 'sfq perturb'), (6, 'class 11'),
+                                 (4, 'default class'),
                                  (8, 'packets without')])
         self.assertIn('rate 6mbit', lines[3].lower())
         with Switch({MP_REQUEST: reply}) as switch:

@@ -248,6 +248,20 @@ print_default(struct of_wr *w, const struct queue_node *node, const struct extra
         of_printf(w, "packets without a queue");
 }
 
+/* No packet waits in a class that has others below it, which follow it in the view. */
+static void
+print_inner(struct of_wr *w, const struct queue_view *view, size_t i, int margin)
+{
+    uint64_t sum;
+    size_t last;
+    uint32_t id = view->v[i].entry->config.class_id;
+    if (id && id <= QOS_CLASS_MAX && queues_promised(view, i, &sum, &last))
+        of_printf(w,
+                  "\n%*spackets for queue %" PRIu32
+                  " go to the default class: it has classes below it",
+                  margin + 4, "", id);
+}
+
 static void
 print_node(struct of_wr *w, const struct queue_node *node, const struct extras *x)
 {
@@ -296,6 +310,7 @@ print_trees(struct of_wr *w, const struct queue_view *view, const struct extras 
             print_port(w, node, &x->trees);
         }
         print_node(w, node, x);
+        print_inner(w, view, i, (node->depth + 1) * 2);
     }
     if (!view->n)
         of_printf(w, "no queues");
