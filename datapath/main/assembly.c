@@ -282,7 +282,8 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
     } steps[] = {
         {"the event loop", make_control},      {"rtnetlink", make_kernel_side},
         {"the channel's thread", begin_aside}, {"the kernel's part", sw_offload_open},
-        {"the tables", make_tables},           {"the packet workers", start_workers},
+        {"the tables", make_tables},           {"the thread for links", sw_liveness_start},
+        {"the packet workers", start_workers},
     };
     struct sw *sw = calloc(1, sizeof *sw);
     if (!sw) {
@@ -338,6 +339,7 @@ sw_halt(struct sw *sw)
     sw_ports_disown_all(sw);
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         worker_stop(sw->dp.workers[i]);
+    sw_liveness_stop(sw);
     sw_offload_free(sw);
 }
 
@@ -356,6 +358,7 @@ sw_free(struct sw *sw)
     sw_offload_stop(sw);
     if (sw->qos)
         sw_ports_close_all(sw);
+    sw_liveness_stop(sw);
     for (unsigned i = 0; sw->dp.workers && i < sw->dp.n_workers; i++)
         if (sw->dp.workers[i])
             worker_stop(sw->dp.workers[i]);

@@ -263,6 +263,7 @@ fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
                                 .meter = r->meter,
                                 .covered = offload_rule_covered(r),
                                 .edits = offload_rule_edits(r),
+                                .ports = r->ports,
                                 .hold_new = 1};
     memcpy(e->key, key, sizeof e->key);
     memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);
@@ -387,6 +388,24 @@ offload_counts(const struct offload *o)
     for (unsigned i = 0; i < OFFLOAD_MASKS; i++)
         sum.masks += o->m.control->mask[i].used != 0;
     return sum;
+}
+
+void
+offload_port_stale(struct offload *o, uint32_t no)
+{
+    fetch_or(&o->m.control->stale, offload_port_bit(no));
+}
+
+uint32_t
+offload_stale(const struct offload *o)
+{
+    return load_acquire(&o->m.control->stale);
+}
+
+void
+offload_settled(struct offload *o, uint32_t bits)
+{
+    fetch_and(&o->m.control->stale, ~bits);
 }
 
 void

@@ -65,7 +65,7 @@ struct port {
     uint64_t ring_bytes; /* of its receive rings */
     uint32_t mtu;        /* control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */
-    uint32_t flags; /* OFPPC_, and PORT_OURS */
+    uint32_t flags; /* OFPPC_, and PORT_OURS; the liveness thread writes PORT_LIVENESS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */
     uint32_t *queue_super;
     uint8_t *queue_band; /* by queue: see port_queue_band; NULL: all 0 */
@@ -85,6 +85,7 @@ struct port {
 #define PORT_LINK_DOWN (1u << 31)
 #define PORT_WATCHED   (1u << 30)
 #define PORT_OURS      (PORT_LINK_DOWN | PORT_WATCHED)
+#define PORT_LIVENESS  (PORT_LINK_DOWN | OFPPC_PORT_DOWN) /* bits of port_set_link */
 
 #define TX_WIRE_MAX ((1u << 30) - 1)
 struct tx_item {

@@ -171,14 +171,36 @@ port_ifindex(const struct port *p)
 
 /* ------------------------------------------------------------------ flags and queues */
 
+/* Two threads change bits, each others. */
+static void
+change_flags(struct port *p, uint32_t bits, uint32_t to)
+{
+    uint32_t was = load_relaxed(&p->flags);
+    while (!compare_store(&p->flags, &was, (was & ~bits) | (to & bits)))
+        ;
+}
+
+void
+port_set_config(struct port *p, uint32_t ofppc_config)
+{
+    const struct port_shaper *s = port_shaper(p);
+    change_flags(p, ~PORT_LIVENESS & ~PORT_OURS, ofppc_config);
+    if (s) /* nobody watches its links */
+        port_set_flags(s->from, ofppc_config, false);
+}
+
+void
+port_set_link(struct port *p, bool down, bool link_down)
+{
+    change_flags(p, PORT_LIVENESS,
+                 (down ? OFPPC_PORT_DOWN : 0u) | (link_down ? PORT_LINK_DOWN : 0));
+}
+
 void
 port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 {
-    const struct port_shaper *s = port_shaper(p);
-    store_relaxed(&p->flags, (ofppc_config & ~PORT_OURS) | (link_down ? PORT_LINK_DOWN : 0) |
-                                 (load_relaxed(&p->flags) & PORT_WATCHED));
-    if (s)
-        port_set_flags(s->from, ofppc_config, link_down);
+    port_set_link(p, ofppc_config & OFPPC_PORT_DOWN, link_down);
+    port_set_config(p, ofppc_config);
 }
 
 uint32_t
@@ -190,15 +212,14 @@ port_config_bits(const struct port *p)
 void
 port_watch(struct port *p, bool on)
 {
-    uint32_t f = load_relaxed(&p->flags);
-    store_relaxed(&p->flags, on ? f | PORT_WATCHED : f & ~PORT_WATCHED);
+    change_flags(p, PORT_WATCHED, on ? PORT_WATCHED : 0);
 }
 
 bool
 port_is_up(const struct port *p)
 {
     uint32_t f = load_relaxed(&p->flags);
-    return !(f & (PORT_LINK_DOWN | OFPPC_PORT_DOWN));
+    return !(f & PORT_LIVENESS);
 }
 
 void

@@ -52,7 +52,8 @@ flows_concern(const struct sw_offload *f, const struct entry *e)
 /* What has changed since the last time. */
 struct changes {
     bool all, ports, groups, meters, flows;
-    bool quick; /* f->maybe says which entries the flows may concern */
+    uint32_t stale; /* bits of ports that went up or down */
+    bool quick;     /* f->maybe says which entries the flows may concern */
 };
 
 static bool
@@ -98,6 +99,7 @@ find_changes(struct sw_offload *f)
     unsigned long n = tables_changes(dp->tables) - f->tables;
     struct changes c = {.all = f->all,
                         .ports = f->ports,
+                        .stale = offload_stale(f->o),
                         .groups = groups_changes(dp->groups) != f->groups,
                         .meters = meters_changes(dp->meters) != f->meters,
                         .flows = n};
@@ -116,7 +118,8 @@ static bool
 concern(const struct sw_offload *f, const struct changes *c, const struct entry *e)
 {
     const struct dp *dp = &f->sw->dp;
-    return (c->ports && ports_concern(f, e)) || (c->groups && groups_concern(dp->groups, e)) ||
+    return (c->stale & e->ports) || (c->ports && ports_concern(f, e)) ||
+           (c->groups && groups_concern(dp->groups, e)) ||
            (c->meters && e->meter_id && meters_find(dp->meters, e->meter_id) != e->meter) ||
            (may_concern(f, c, e) && flows_concern(f, e));
 }
@@ -138,7 +141,7 @@ static void
 take_out_concerned(struct sw_offload *f, struct changes *c)
 {
     c->quick = c->flows && f->n_live && offload_quick_look(f);
-    bool few = c->quick && !c->ports && !c->groups && !c->meters;
+    bool few = c->quick && !c->ports && !c->stale && !c->groups && !c->meters;
     for (uint32_t i = f->n_live; i--;) {
         if (few && !f->maybe[i / 64])
             i &= ~UINT32_C(63); /* none of these */
@@ -152,13 +155,15 @@ offload_settle(struct sw_offload *f)
 {
     look_at_state(f);
     struct changes c = find_changes(f);
-    if (!c.all && !c.ports && !c.groups && !c.meters && !c.flows)
+    if (!c.all && !c.ports && !c.stale && !c.groups && !c.meters && !c.flows)
         return;
     if (c.all)
         offload_take_out_all(f);
     take_out_concerned(f, &c);
     note_settled(f);
     offload_finish(f);
+    if (c.stale)
+        offload_settled(f->o, c.stale);
 }
 
 /* ------------------------------------------------------------------ what workers ask for */
@@ -218,7 +223,8 @@ sw_offload_end_of_turn(struct sw *sw)
         return;
     uint64_t now = loop_clock();
     f->compared = 0;
-    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all) {
+    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all &&
+        !offload_stale(f->o)) {
         if (tables_changes(sw->dp.tables) != f->tables)
             loop_timer_set(f->soon, f->settled + SETTLE_NS);
         return;

@@ -121,6 +121,7 @@ fill_counted(struct sw_offload *f, struct entry *e, const struct offload_plan *p
     e->meter_id = p->meter_id;
     e->meter = p->meter_id ? meters_find(dp->meters, p->meter_id) : NULL;
     e->any_port = p->any_port;
+    e->ports = p->rule.ports;
     e->any_group = p->any_group;
     e->stations = p->stations;
 }

@@ -27,6 +27,13 @@ sw_offload_forget_port(struct sw *sw, uint32_t no)
 }
 
 void
+sw_offload_port_stale(struct sw *sw, uint32_t no)
+{
+    if (sw->offload)
+        offload_port_stale(sw->offload->o, no);
+}
+
+void
 sw_offload_forget_all(struct sw *sw)
 {
     if (sw->offload)

@@ -378,6 +378,20 @@ run_tables(struct plan_way *w, const struct flow_path *path)
 
 /* ------------------------------------------------------------------ the plan */
 
+/* Whose liveness the plan depends on. */
+static uint32_t
+port_bits(const struct offload_plan *p, uint32_t in_port)
+{
+    uint32_t bits = offload_port_bit(in_port);
+    if (p->any_port)
+        return OFFLOAD_ALL_PORTS;
+    for (uint32_t i = 0; i < p->n_outs; i++)
+        bits |= offload_port_bit(p->out[i].port);
+    for (uint32_t i = 0; i < p->n_drops; i++)
+        bits |= offload_port_bit(p->drop[i].port);
+    return bits;
+}
+
 static bool
 is_kernel_kind(const struct flow_key *k)
 {
@@ -419,6 +433,7 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offloa
     if (!run_tables(&w, &path))
         return w.why;
     out->rule.n_ops = w.kept;
+    out->rule.ports = port_bits(out, w.in_port);
     return offload_rule_match(&out->rule, key, &w.bits, port_ifindex(in)) ? OFFLOADED
                                                                           : OFFLOAD_WHY_mask;
 }

@@ -51,6 +51,7 @@ struct entry {
     uint8_t metered; /* the first step that counts only what the meter let pass */
     uint8_t n_ops, n_runs, n_outs, n_drops;
     bool any_port, any_group;
+    uint32_t ports; /* as struct offload_rule has them */
     struct offload_stations stations;
     uint8_t table[CACHE_STEPS];
     int16_t added[CACHE_STEPS];

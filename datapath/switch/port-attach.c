@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Attaching a port's interface and its shaper, and showing them to the workers. */
 #include "port-attach.h"
+#include "liveness.h"
 #include "port-owner.h"
 
 #include <shared/rcu.h>
@@ -140,6 +141,18 @@ describe_files(struct sw_port *p)
                                      .mac = {2, 0, 0, 1, (uint8_t)(p->no >> 8), (uint8_t)p->no}};
 }
 
+/* Workers see it from here on, as it is. */
+static int
+begin(struct sw *sw, struct sw_port *p)
+{
+    p->config = p->link.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
+                                       : p->config | OFPPC_PORT_DOWN;
+    if (!p->files)
+        sw_liveness_add(sw, p);
+    sw_port_apply_flags(sw, p);
+    return publish(sw);
+}
+
 int
 sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
@@ -173,8 +186,9 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     else /* opening may have set it up */
         err = qos_link_get_by_name(sw->link, p->name, &p->link);
     if (!err)
-        err = publish(sw);
+        err = begin(sw, p);
     if (err) {
+        sw_liveness_del(sw, p);
         port_close(p->port);
         p->port = NULL;
         sw_port_disown(p);
@@ -182,10 +196,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
         return err;
     }
     p->base = less(&p->link.stats, &told);
-    p->config = p->link.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN
-                                       : p->config | OFPPC_PORT_DOWN;
     set_by_number(sw, p->no, p->port);
-    sw_port_apply_flags(sw, p);
     port_watch(p->port, capture_watches(sw->dp.capture, p->no));
     wake_workers(sw);
     sw_offload_port_add(sw, p);
@@ -199,6 +210,7 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     if (!p->port)
         return;
     struct port *port = p->port;
+    sw_liveness_del(sw, p);
     sw_offload_port_del(sw, p);
     p->port = NULL;
     set_by_number(sw, p->no, NULL);

@@ -15,8 +15,7 @@ int sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len);
 /* The reverse, which needs no memory; the queues' model is the caller's business. */
 void sw_port_detach(struct sw *sw, struct sw_port *p);
 
-/* Tells the packet side whether the port is up, and its MTU.  If either has changed, NORMAL forgets
- * its stations. */
+/* Tells the packet side the port's configuration and MTU. */
 void sw_port_apply_flags(struct sw *sw, const struct sw_port *p);
 void sw_port_forget_stations(struct sw *sw, const struct sw_port *p);
 /* Sends OFPT_PORT_STATUS.  reason: OFPPR_ */

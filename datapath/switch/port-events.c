@@ -16,9 +16,10 @@
 #define LINKS_NS      UINT64_C(10000000)
 #define LATER_NS      UINT64_C(1000000000) /* if the kernel does not answer, or memory is short */
 
-/* Handles events of links until one needs many turns of the loop, then again at its end; or until
- * LINKS_NS of the turn have passed, then again in the next one: opening and closing a port waits for
- * the kernel's RCU, and a thousand interfaces may come or go at once. */
+/* Reports links that went up or down, whatever else is under way.  The rest of an event (queues, opening and
+ * closing) is handled until one needs many turns of the loop, then again at its end; or until LINKS_NS of the
+ * turn have passed, then again in the next one: opening and closing a port waits for the kernel's RCU, and a
+ * thousand interfaces may come or go at once. */
 static void handle_links(struct sw *sw);
 
 static struct sw_port *
@@ -73,6 +74,47 @@ new_link(struct sw *sw, const char *name)
             p->link_event = true;
 }
 
+/* The flags decide whether the port is up and live.  What else the event says waits. */
+static void
+take_flags(struct sw *sw, struct sw_port *p, unsigned flags)
+{
+    bool was_down = sw_port_is_down(p);
+    p->link.flags = flags;
+    p->config =
+        flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
+    sw_port_apply_flags(sw, p);
+    if (sw_port_is_down(p) != was_down)
+        log_notice(PORT, "port %u (%s): the link is %s", p->no, p->name, was_down ? "up" : "down");
+}
+
+/* The interface is no more: the port is not live, but keeps its configuration. */
+static void
+report_loss(struct sw *sw, struct sw_port *p)
+{
+    p->link.flags = 0;
+    sw_port_apply_flags(sw, p);
+    sw_port_announce(sw, p, OFPPR_MODIFY);
+}
+
+/* While the rest has to wait. */
+static void
+report(struct sw *sw, struct sw_port *p)
+{
+    struct qos_link_info l;
+    struct of_port before, after;
+    int err = p->link_gone ? -ENODEV : qos_link_get_by_index(sw->link, p->link.ifindex, &l);
+    p->link_reported = !err || err == -ENODEV;
+    if (err == -ENODEV)
+        report_loss(sw, p);
+    if (err)
+        return;
+    sw_ports_describe(p, &before);
+    take_flags(sw, p, l.flags);
+    sw_ports_describe(p, &after);
+    if (memcmp(&before, &after, sizeof before))
+        sw_port_announce(sw, p, OFPPR_MODIFY);
+}
+
 static void
 lose(struct sw *sw, struct sw_port *p)
 {
@@ -81,8 +123,8 @@ lose(struct sw *sw, struct sw_port *p)
                 p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
     qos_port_away(sw->qos, p->no);
     sw_port_detach(sw, p);
-    p->link.flags = 0;
-    sw_port_announce(sw, p, OFPPR_MODIFY);
+    if (!p->link_reported || p->link.flags)
+        report_loss(sw, p);
     sw_qos_notify_interface(sw, &before, false);
 }
 
@@ -102,15 +144,12 @@ link_changed(struct sw *sw, struct sw_port *p)
     if (l.mtu != p->link.mtu)
         sw_offload_forget_port(sw, p->no);
     sw_port_own_again(sw, p, &l);
+    unsigned flags = l.flags;
+    l.flags = p->link.flags;
     p->link = l;
-    p->config =
-        l.flags & IFF_UP ? p->config & ~(uint32_t)OFPPC_PORT_DOWN : p->config | OFPPC_PORT_DOWN;
-    sw_port_apply_flags(sw, p);
+    take_flags(sw, p, flags);
     sw_ports_describe(p, &after);
-    if (before.state != after.state)
-        log_notice(PORT, "port %u (%s): the link is %s", p->no, p->name,
-                   sw_port_is_down(p) ? "down" : "up");
-    else if (before.curr_speed != after.curr_speed)
+    if (before.state == after.state && before.curr_speed != after.curr_speed)
         log_notice(PORT, "port %u (%s): the link's speed is %u kbit/s, and was %u", p->no, p->name,
                    after.curr_speed, before.curr_speed);
     if (memcmp(&before, &after, sizeof before))
@@ -124,18 +163,22 @@ handle_links_until(struct sw *sw, uint64_t end)
 {
     uint32_t no = 0;
     sw->links_later = false;
-    for (struct sw_port *p; !sw_commit_under_way(sw) && (p = sw_ports_next(sw, no)); no = p->no) {
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->link_event)
             continue;
-        if (loop_clock() > end) {
+        bool late = loop_clock() > end, busy = sw_commit_under_way(sw);
+        if ((late || busy) && !sw->links_later) {
             sw->links_later = true;
-            loop_timer_set(sw->links_timer, loop_now(sw->loop) + 1);
-            return;
+            loop_timer_set(sw->links_timer, loop_now(sw->loop) + (busy ? LINKS_NS : 1));
         }
+        if ((late || busy) && p->port && !p->link_reported)
+            report(sw, p);
+        if (late || busy)
+            continue;
         p->link_event = false;
         if (p->port && p->link_gone)
             lose(sw, p);
-        p->link_gone = false;
+        p->link_gone = p->link_reported = false;
         if (p->port)
             link_changed(sw, p);
         if (!p->port && p->no != OFPP_LOCAL)
@@ -154,8 +197,10 @@ static void
 look_at_all(struct sw *sw)
 {
     uint32_t no = 0;
-    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         p->link_event = p->tc_changed = !p->files;
+        p->link_reported = false;
+    }
 }
 
 static void
@@ -165,14 +210,17 @@ on_event(void *ctx, const struct qos_link_event *e)
     struct sw_port *p = by_ifindex(sw, e->ifindex);
     switch (e->kind) {
     case QOS_LINK_CHANGED:
-        if (p)
+        if (p) {
             p->link_event = true;
-        else
+            p->link_reported = false;
+        } else {
             new_link(sw, e->name);
+        }
         break;
     case QOS_LINK_GONE:
         if (p) {
             p->link_event = p->link_gone = true; /* another interface may have its ifindex by now */
+            p->link_reported = false;
         } else if ((p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
             p->tc_changed = true; /* it was the port's shaper */
         }
@@ -185,8 +233,6 @@ on_event(void *ctx, const struct qos_link_event *e)
         break;
     case QOS_LINK_OVERRUN: look_at_all(sw); break;
     }
-    if (!sw->links_later)
-        handle_links(sw);
     if (e->kind == QOS_LINK_OVERRUN || (p && p->tc_changed))
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
 }
@@ -270,8 +316,6 @@ static void
 watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
-    if (sw_commit_under_way(sw))
-        return; /* events wait in the socket */
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* the socket is of no more use */
         log_error(PORT, "interfaces are no longer watched: reading rtnetlink events failed: %s",
@@ -279,6 +323,7 @@ watch_ready(void *ctx, uint32_t events)
         loop_io_del(sw->watch_io);
         sw->watch_io = NULL;
     }
+    handle_links(sw);
 }
 
 static void
@@ -289,7 +334,8 @@ go_on_with_links(void *ctx)
     unsigned come = 0;
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         come += !p->port && p->link_event;
-    port_rings_ahead(come);
+    if (!sw_commit_under_way(sw))
+        port_rings_ahead(come);
     handle_links_until(sw, loop_clock() + LINKS_NS);
     if (!sw->links_later)
         port_rings_ahead(0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch's ports: describing and changing them. */
+#include "liveness.h"
 #include "port-attach.h"
 
 #include <daemon/log.h>
@@ -71,12 +72,17 @@ sw_port_apply_flags(struct sw *sw, const struct sw_port *p)
         return;
     bool was_up = port_is_up(p->port);
     uint32_t before = port_config_bits(p->port);
-    port_set_flags(p->port, p->config, sw_port_is_down(p));
+    if (p->files) {
+        port_set_flags(p->port, p->config, sw_port_is_down(p));
+        if (port_is_up(p->port) != was_up)
+            sw_port_forget_stations(sw, p);
+    } else { /* whether it is up says the liveness thread */
+        sw_liveness_sync(sw);
+        port_set_config(p->port, p->config);
+    }
     port_set_mtu(p->port, p->link.mtu);
     if (port_is_up(p->port) != was_up || port_config_bits(p->port) != before)
         sw_offload_forget_port(sw, p->no);
-    if (port_is_up(p->port) != was_up)
-        sw_port_forget_stations(sw, p);
 }
 
 /* ------------------------------------------------------------------ port-mod (7.3.4.3) */

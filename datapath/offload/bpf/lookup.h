@@ -422,6 +422,13 @@ is_for_host(struct __sk_buff *skb, const struct offload_port *p)
            (host & OFFLOAD_HOST_TAGGED && skb->vlan_present);
 }
 
+/* Has a port gone up or down that the entry depends on?  The switch is about to withdraw it. */
+static __always_inline int
+is_stale(const struct offload_control *c, const struct offload_entry *e)
+{
+    return *(const volatile __u32 *)&c->stale & e->ports;
+}
+
 /* From now on the entry's packets must not overtake those that user space has. */
 static __always_inline void
 begin_hold(struct offload_entry *e, const struct offload_port *p)

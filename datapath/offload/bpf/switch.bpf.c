@@ -80,7 +80,7 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
         return -1;
     }
     struct offload_entry *e = find(&f.key, &id);
-    if (!e) {
+    if (!e || is_stale(c, e)) {
         COUNT(cpu, misses);
         return -1;
     }
@@ -315,7 +315,7 @@ find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offlo
     struct offload_entry *e = find(&f.key, &id);
     cpu->entry = id;
     cpu->where = where_of(&f) | (is_for_host(skb, p) ? WHERE_HOST : 0);
-    return e && !is_beyond(skb, &f, e) && !spoils_hosts(e, cpu->where);
+    return e && !is_stale(c, e) && !is_beyond(skb, &f, e) && !spoils_hosts(e, cpu->where);
 }
 
 /* The frame is with user space, if the filter ran. */

@@ -324,6 +324,25 @@ test_the_hash_has_a_secret(void **state)
     assert_int_equal(f->m.control->hash_sum, key_hash_begin());
 }
 
+/* A change of one port while another's is being settled is not forgotten. */
+static void
+test_stale_ports(void **state)
+{
+    struct fixture *f = *state;
+    struct offload_rule r = rule_of(1, UINT64_MAX);
+    uint32_t id, first = offload_port_bit(3), second = offload_port_bit(40);
+    r.ports = first | second;
+    assert_int_equal(offload_insert(f->o, &r, &id), 0);
+    assert_int_equal(f->m.entry[id].ports, first | second);
+    offload_port_stale(f->o, 3);
+    assert_int_equal(offload_stale(f->o), first);
+    offload_port_stale(f->o, 40);
+    offload_settled(f->o, first);
+    assert_int_equal(f->m.control->stale, second);
+    assert_int_equal(look(f, 1), id); /* it is the control thread that withdraws it */
+    offload_withdraw(f->o, id);
+}
+
 int
 main(void)
 {
@@ -336,6 +355,7 @@ main(void)
         TEST(default_of_entries),
         TEST(entries_are_bounded),
         TEST(hits),
+        TEST(stale_ports),
         TEST(quiesce_ends),
         TEST(rule_of_a_key),
         TEST(meters)};

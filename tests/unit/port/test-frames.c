@@ -265,6 +265,17 @@ flags(void **state)
         assert_int_equal(fixture_rx(p, w, batch, 200), rows[i].receives);
         port_rx_done(p, w);
     }
+    port_set_link(p, false, true); /* neither half touches the other's bits */
+    port_set_config(p, OFPPC_NO_RECV | OFPPC_PORT_DOWN);
+    assert_int_equal(port_config_bits(p), OFPPC_NO_RECV);
+    assert_false(port_is_up(p));
+    port_set_link(p, true, false);
+    assert_int_equal(port_config_bits(p), OFPPC_NO_RECV | OFPPC_PORT_DOWN);
+    port_set_config(p, 0);
+    assert_int_equal(port_config_bits(p), OFPPC_PORT_DOWN);
+    port_set_link(p, false, false);
+    assert_true(port_is_up(p));
+    port_set_link(p, true, true);
     assert_int_equal(port_io_drops(w)[DROP_port_down], 2);
     pkt.len = 13;
     assert_int_equal(port_tx(p, w, &pkt), EDIT_DROP(port_down));

@@ -63,17 +63,17 @@ struct offload_op {
 /* Written by the switch, but for `used` and `hold_*`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;     /* its place in offload_control */
-    __u32 n_ops;    /* 0: drop */
-    __u32 min_ttl;  /* packets with a lower one go to user space */
-    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;    /* the longest super-packet */
-    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
-    __u32 meter;    /* it begins with OFFLOAD_METER */
-    __u32 hold_new; /* the next packet begins a hold */
-    __u32 covered;  /* an op sets what the transport's checksum covers */
-    __u32 edits;    /* an op changes the packet */
-    __u32 zero;
+    __u32 mask;      /* its place in offload_control */
+    __u32 n_ops;     /* 0: drop */
+    __u32 min_ttl;   /* packets with a lower one go to user space */
+    __u32 longest;   /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;     /* the longest super-packet */
+    __u32 hold_n;    /* packets that may still be held; 0: it is not held */
+    __u32 meter;     /* it begins with OFFLOAD_METER */
+    __u32 hold_new;  /* the next packet begins a hold */
+    __u32 covered;   /* an op sets what the transport's checksum covers */
+    __u32 edits;     /* an op changes the packet */
+    __u32 ports;     /* bits of ports whose liveness it depends on (offload_port_bit) */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -107,7 +107,8 @@ struct offload_control {
     __u32 sets;    /* - 1; a power of two less one */
     __u32 magic;   /* of verdicts; random, not 0 */
     __u32 entries; /* at most */
-    __u32 zero;
+    __u32
+        stale; /* bits of ports that went up or down: entries with one of them are not to be used */
     __u64 linger; /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     struct offload_mask mask[OFFLOAD_MASKS];

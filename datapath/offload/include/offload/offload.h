@@ -79,7 +79,8 @@ struct offload_rule {
     uint64_t mask[OFFLOAD_WORDS];
     uint32_t longest, super, min_ttl; /* as in struct offload_entry */
     uint32_t n_ops;
-    bool meter; /* op[0] is OFFLOAD_METER */
+    uint32_t ports; /* bits of ports whose liveness it depends on */
+    bool meter;     /* op[0] is OFFLOAD_METER */
     struct offload_op op[OFFLOAD_OPS];
 };
 
@@ -112,6 +113,22 @@ void offload_release(struct offload *o, uint32_t id);
 /* Hits since the entry was made, of all processors. */
 struct offload_hits offload_read(const struct offload *o, uint32_t id);
 uint64_t offload_used(const struct offload *o, uint32_t id); /* when last; ns, 0: never */
+
+/* A port that goes up or down makes entries stale at once, before the control thread finds and withdraws them:
+ * packets that find one go to user space.  Ports share bits.
+ *
+ * offload_port_stale may be called by any thread, after it has published the port's new state.  Entries that
+ * are planned with the old one are stale as well, until the control thread has withdrawn all that have the bit
+ * and calls offload_settled. */
+#define OFFLOAD_ALL_PORTS UINT32_MAX
+static inline uint32_t
+offload_port_bit(uint32_t no)
+{
+    return UINT32_C(1) << no % 32;
+}
+void offload_port_stale(struct offload *o, uint32_t no);
+uint32_t offload_stale(const struct offload *o);
+void offload_settled(struct offload *o, uint32_t bits);
 
 /* All packets go to user space (false), or those that no entry knows. */
 void offload_turn(struct offload *o, bool on);

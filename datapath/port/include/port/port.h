@@ -99,11 +99,14 @@ void port_read_counters(const struct port *p, struct port_counters *out);
 /* Without what there is now. */
 void port_counters_add(struct port_counters *sum, const struct port_counters *n);
 
-/* Flags, set by the control thread and read by workers at any time. */
-void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down);
-uint32_t port_config_bits(const struct port *p); /* OFPPC_ */
-void port_watch(struct port *p, bool on);        /* port_tx returns PORT_TX_WATCHED */
-bool port_is_up(const struct port *p);           /* link up and not OFPPC_PORT_DOWN */
+/* Flags, read by workers at any time.  What the controllers configure is set by the control thread; whether
+ * the port is up (OFPPC_PORT_DOWN and its link), by whoever watches its interface, in any thread. */
+void port_set_config(struct port *p, uint32_t ofppc_config); /* without OFPPC_PORT_DOWN */
+void port_set_link(struct port *p, bool down, bool link_down);
+void port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down); /* both */
+uint32_t port_config_bits(const struct port *p);                            /* OFPPC_ */
+void port_watch(struct port *p, bool on); /* port_tx returns PORT_TX_WATCHED */
+bool port_is_up(const struct port *p);    /* link up and not OFPPC_PORT_DOWN */
 
 /* The interface's MTU, whenever it changes (control thread); 0, as at first: not known. */
 void port_set_mtu(struct port *p, uint32_t mtu);

@@ -50,6 +50,22 @@
         ATOMIC_WORD(p);                                                                            \
         __atomic_fetch_sub(p, n, __ATOMIC_SEQ_CST);                                                \
     })
+#define fetch_or(p, n)                                                                             \
+    ({                                                                                             \
+        ATOMIC_WORD(p);                                                                            \
+        __atomic_fetch_or(p, n, __ATOMIC_SEQ_CST);                                                 \
+    })
+#define fetch_and(p, n)                                                                            \
+    ({                                                                                             \
+        ATOMIC_WORD(p);                                                                            \
+        __atomic_fetch_and(p, n, __ATOMIC_SEQ_CST);                                                \
+    })
+/* Stores v if the word is still *was, else loads it into *was.  Returns whether it did. */
+#define compare_store(p, was, v)                                                                   \
+    ({                                                                                             \
+        ATOMIC_WORD(p);                                                                            \
+        __atomic_compare_exchange_n(p, was, v, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);         \
+    })
 
 /* ------------------------------------------------------------------ 64 bits */
 

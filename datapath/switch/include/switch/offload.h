@@ -73,6 +73,9 @@ bool sw_offload_asked(struct sw *sw);
 /* To be called when the port's state, configuration, MTU or queues have changed. */
 void sw_offload_forget_port(struct sw *sw, uint32_t no);
 void sw_offload_forget_all(struct sw *sw);
+/* The port went up or down: no packet finds an entry that depends on it from now on.  Any thread, while the
+ * switch is neither begun nor ended. */
+void sw_offload_port_stale(struct sw *sw, uint32_t no);
 
 /* Withdraws the entries that changes since the last call concern. */
 void sw_offload_settle(struct sw *sw);

@@ -37,6 +37,7 @@ struct sw_port {
     bool tc_changed;    /* another program changed its queues: read them again */
     bool link_event;    /* an event of the interface is still to be handled */
     bool link_gone;     /* that event: the interface went away */
+    bool link_reported; /* controllers know whether the port is up, the rest of the event waits */
     bool expected;      /* its interface has not been there yet */
     bool offload_waits; /* its packets are to be handled in the kernel, and aren't yet */
     bool is_taken;      /* its interface has come, but belongs to somebody else */
@@ -104,6 +105,10 @@ void sw_ports_forget_askers(const struct sw *sw);
 
 /* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
 void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
+
+/* The thread that tells workers and the kernel's entries which ports are live.  -errno. */
+int sw_liveness_start(struct sw *sw);
+void sw_liveness_stop(struct sw *sw);
 
 /* Starts handling rtnetlink events. */
 int sw_ports_watch(struct sw *sw);

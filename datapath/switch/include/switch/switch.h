@@ -47,6 +47,7 @@ struct captures;
 struct commit;
 struct flow_list;
 struct service;
+struct sw_liveness;
 struct sw_offload;
 
 struct sw_options {
@@ -130,6 +131,7 @@ struct sw {
     struct qos_kernel *kernel;
     struct qos *qos;
     struct qos_link *link;
+    struct sw_liveness *liveness; /* the thread that watches links (liveness.c) */
     struct qos_link_watch *watch;
     struct loop_io *watch_io;
     struct loop_timer *sync_timer;  /* reads again the queues that another program changed */
