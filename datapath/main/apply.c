@@ -9,6 +9,7 @@
 
 #include <daemon/log.h>
 #include <stream/address.h>
+#include <table/vlans.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -78,18 +79,49 @@ apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, char *
 }
 
 int
+apply_vlans(struct sw *sw, const struct wanted_port *p, char *why, size_t why_len)
+{
+    int err = sw_ports_set_vlans(sw, p->no, p->vlans);
+    if (err)
+        snprintf(why, why_len, "no memory for its VLANs");
+    return err;
+}
+
+int
 apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
            char *why, size_t why_len)
 {
     if (p->files)
         return sw_ports_add_files(sw, p->files, why, why_len);
-    return apply_interface(sw, p->name, p->no, options->wait_for_interfaces, why, why_len);
+    int err = apply_vlans(sw, p, why, why_len); /* before it takes packets */
+    if (!err)
+        err = apply_interface(sw, p->name, p->no, options->wait_for_interfaces, why, why_len);
+    if (err && !sw_ports_find(sw, p->no))
+        sw_ports_set_vlans(sw, p->no, NULL);
+    return err;
 }
 
 static bool
 is_there(const struct running *r, const struct wanted_port *p)
 {
     return p->files ? wanted_has_files(r->was, p->files) : sw_ports_by_name(r->sw, p->name) != NULL;
+}
+
+/* Those of a port that stays: what dpctl has set meanwhile counts unless the settings change. */
+static void
+follow_vlans(const struct running *r, const struct wanted_port *p)
+{
+    const struct wanted_port *was = r->was ? wanted_find_port(r->was, p->name) : NULL;
+    bool same = was && !was->vlans == !p->vlans &&
+                (!p->vlans || !memcmp(was->vlans, p->vlans, sizeof *p->vlans));
+    char why[64];
+    if (p->files || same)
+        return;
+    if (apply_vlans(r->sw, p, why, sizeof why))
+        log_error(PORT, "port %u (%s) keeps its VLANs: %s", (unsigned)p->no, p->name, why);
+    else
+        log_notice(PORT, "port %u (%s): has other VLANs, as the configuration says",
+                   (unsigned)p->no, p->name);
 }
 
 void
@@ -108,8 +140,10 @@ apply_ports(void *ctx)
     port_rings_ahead(n);
     for (size_t i = 0; i < r->now->n_ports; i++) {
         const struct wanted_port *p = &r->now->ports[i];
-        if (is_there(r, p))
+        if (is_there(r, p)) {
+            follow_vlans(r, p);
             continue;
+        }
         let_echoes_in(r, &echoes);
         if (apply_port(r->sw, r->options, p, why, sizeof why))
             log_error(PORT, "%s: port %s is not added: %s",
@@ -255,6 +289,15 @@ apply_fail(void *ctx)
     const struct running *r = ctx;
     r->sw->opt.fail_open = r->options->sw.fail_open;
     sw_fail_update(r->sw);
+}
+
+void
+apply_reserved(void *ctx)
+{
+    const struct running *r = ctx;
+    r->sw->opt.reserved = r->options->sw.reserved;
+    store_relaxed(&r->sw->dp.group_fwd, (uint16_t)(r->sw->opt.reserved | DP_GROUP_STP));
+    sw_offload_forget_all(r->sw);
 }
 
 void

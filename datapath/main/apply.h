@@ -25,6 +25,9 @@ int apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, ch
 int apply_port(struct sw *sw, const struct main_options *options, const struct wanted_port *p,
                char *why, size_t why_len);
 
+/* Sets the VLANs of the port's number. */
+int apply_vlans(struct sw *sw, const struct wanted_port *p, char *why, size_t why_len);
+
 /* Adds a connection, and warns of one that is open to all. */
 int apply_connection(struct sw *sw, const struct main_options *options, const char *text, char *why,
                      size_t why_len);
@@ -40,6 +43,7 @@ void apply_busy_poll(void *ctx);
 void apply_offload(void *ctx);
 void apply_descriptions(void *ctx);
 void apply_fail(void *ctx);
+void apply_reserved(void *ctx);
 void apply_queue_options(void *ctx);
 void apply_queues(void *ctx); /* queues.c */
 

@@ -107,6 +107,7 @@ make_tables(struct sw *sw)
     sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
     sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
     sw->dp.normal = normal_new();
+    sw->dp.group_fwd = sw->opt.reserved | DP_GROUP_STP;
     sw->dp.tables = tables_new(sw->opt.n_tables, sw->dp.n_workers, &tops);
     sw->dp.workers = calloc(sw->dp.n_workers, sizeof *sw->dp.workers);
     if (!sw->dp.groups || !sw->dp.meters || !sw->dp.normal || !sw->dp.tables || !sw->dp.workers)

@@ -56,6 +56,9 @@ add_ports(struct sw *sw, const struct wanted *w, struct restart *restart)
     port_rings_limit_set(main_options.ring_memory, (unsigned)w->n_ports);
     port_rings_ahead((unsigned)w->n_ports);
     restart_add_ports(restart, sw);
+    for (size_t i = 0; i < w->n_ports && restart->takes_over; i++)
+        if (w->ports[i].vlans && apply_vlans(sw, &w->ports[i], why, sizeof why))
+            give_up(sw, why);
     for (int others = 0; others < 2 && !restart->takes_over; others++)
         for (size_t i = 0; i < w->n_ports; i++)
             if (w->ports[i].numbered != others &&

@@ -9,6 +9,7 @@
 #include <qos/wire/request.h>
 #include <stream/stream.h>
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +99,37 @@ take_leaf(const char *arg, char *why, size_t n)
     return true;
 }
 
+static bool
+take_reserved(const char *value, char *why, size_t n)
+{
+    static const struct {
+        const char *name;
+        uint16_t bits;
+    } words[] = {
+        {"pause", 1 << 1}, {"lacp", 1 << 2}, {"eapol", 1 << 3}, {"lldp", 1 << 14}, {"all", 0xffff}};
+    uint16_t bits = 0;
+    main_options.sw.reserved = 0;
+    for (const char *p = value; p; p++) {
+        size_t len = strcspn(p, ","), i = 0;
+        while (i < sizeof words / sizeof *words &&
+               (strlen(words[i].name) != len || memcmp(words[i].name, p, len)))
+            i++;
+        if (i < sizeof words / sizeof *words)
+            bits |= words[i].bits;
+        else if (len == 2 && *p == '0' && isxdigit((unsigned char)p[1]))
+            bits |= (uint16_t)(1u << strtoul(p, NULL, 16));
+        else {
+            snprintf(why, n, "has words such as lldp,eapol, not '%.*s'", (int)len, p);
+            return false;
+        }
+        p += len;
+        if (!*p)
+            break;
+    }
+    main_options.sw.reserved = bits;
+    return true;
+}
+
 /* ------------------------------------------------------------------ the options */
 
 static const struct daemon_word fail_words[] = {
@@ -146,9 +178,19 @@ static const struct daemon_option options[] = {
     {"wait-for-interfaces", 0, NULL,
      "start although some of them are not there: their ports are down until they come", NULL,
      OPTION_FLAG(main_options.wait_for_interfaces), .apply = apply_ports},
-    {"port", 0, "IF[:NUMBER]",
-     "a port of this number, or of the lowest free one; may be given again", NULL, OPTION_LIST,
-     .section = "port", .key = "number", .apply = apply_ports},
+    {"port", 0, "IF[:NUMBER][,vlan=VLAN][,trunk=VLAN[:VLAN]...]",
+     "a port of this number, or of the lowest free one, with these VLANs; may be given again", NULL,
+     OPTION_LIST, .section = "port", .key = "number", .apply = apply_ports},
+    {"port-vlan", 0, "IF:VLAN",
+     "an access port of NORMAL: its untagged frames are of this VLAN; beside a trunk, its native one; also "
+     "--port=IF,vlan=VLAN",
+     "all VLANs, with their tags", OPTION_LIST, .section = "port", .key = "vlan",
+     .apply = apply_ports},
+    {"port-trunk", 0, "IF:VLAN[:VLAN]...",
+     "a trunk of NORMAL: the VLANs, such as 10:20-29, whose tagged frames the port has; also "
+     "--port=IF,trunk=VLAN:VLAN",
+     "all VLANs, with their tags", OPTION_LIST, .section = "port", .key = "trunk",
+     .apply = apply_ports},
     {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
      "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
     {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,
@@ -277,6 +319,10 @@ static const struct daemon_option options[] = {
      "what becomes of packets that match no flow while no controller is connected: closed drops them, "
      "open forwards them as a learning switch does",
      NULL, OPTION_WORD(main_options.fail, fail_words), .apply = apply_fail},
+    {"forward-reserved", 0, "WORD[,WORD]...",
+     "addresses that NORMAL forwards though bridges keep them to themselves: pause, lacp, eapol, lldp, or "
+     "the last byte of 01:80:c2:00:00:00 to 0f as 2 hexadecimal digits; or all",
+     "none, as a Linux bridge", OPTION_CALL(take_reserved), .apply = apply_reserved},
     {"openflow", 0, "1.0,1.3|1.3|1.0",
      "the versions of OpenFlow that new connections may speak (openflow10.md)", NULL,
      OPTION_WORD(main_options.sw.channel.versions, openflow_words), .apply = apply_channel},

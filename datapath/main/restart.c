@@ -8,6 +8,7 @@
 
 #include <daemon/log.h>
 #include <daemon/notify.h>
+#include <table/vlans.h>
 
 #include <dirent.h>
 #include <errno.h>
@@ -109,6 +110,26 @@ restart_ready(struct restart *r)
     close(r->state_fd);
 }
 
+/* "vlan=10;trunk=20:30|eth1": its VLANs stand before its name.  Returns the name. */
+static char *
+take_vlans(char *one, struct vlans *out)
+{
+    char *name = strchr(one, '|'), why[200];
+    if (!name)
+        return one;
+    *name++ = '\0';
+    for (char *word; (word = strsep(&one, ";"));)
+        vlans_take(out, word, why, sizeof why);
+    return name;
+}
+
+static bool
+vlans_are_none(const struct vlans *v)
+{
+    static const struct vlans none;
+    return !memcmp(v, &none, sizeof none);
+}
+
 void
 restart_add_ports(struct restart *r, struct sw *sw)
 {
@@ -121,8 +142,11 @@ restart_add_ports(struct restart *r, struct sw *sw)
             continue;
         *text++ = '\0';
         replace(one, NO_NAME, ',');
+        struct vlans vlans = {0};
+        one = take_vlans(one, &vlans);
         uint32_t no = (uint32_t)strtoul(text, NULL, 10);
-        int err = apply_interface(sw, one, no, true, why, sizeof why);
+        int err = vlans_are_none(&vlans) ? 0 : sw_ports_set_vlans(sw, no, &vlans);
+        err = err ? err : apply_interface(sw, one, no, true, why, sizeof why);
         if (err)
             log_error(PORT, "port %u (%s) is lost: %s", (unsigned)no, one,
                       *why ? why : strerror(-err));
@@ -144,6 +168,18 @@ restart_done(const struct restart *r)
 
 /* ------------------------------------------------------------------ the old process */
 
+/* As take_vlans reads it. */
+static const char *
+vlans_of(const struct sw *sw, uint32_t no, char text[VLANS_TEXT + 1])
+{
+    *text = '\0';
+    if (!dp_vlans(&sw->dp, no))
+        return text;
+    vlans_text(dp_vlans(&sw->dp, no), text);
+    replace(text, ',', ';');
+    return strcat(text, "|");
+}
+
 static char *
 list_ports(struct sw *sw)
 {
@@ -154,12 +190,12 @@ list_ports(struct sw *sw)
     if (!f)
         return NULL;
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
-        char name[IFNAMSIZ];
+        char name[IFNAMSIZ], vlans[VLANS_TEXT + 1];
         if (p->no == OFPP_LOCAL) /* made anew, as an option asks for it */
             break;
         snprintf(name, sizeof name, "%s", p->files || *p->link.name ? p->link.name : p->name);
         replace(name, ',', NO_NAME);
-        fprintf(f, "%s%s=%u", no ? "," : "", name, (unsigned)p->no);
+        fprintf(f, "%s%s%s=%u", no ? "," : "", vlans_of(sw, p->no, vlans), name, (unsigned)p->no);
     }
     return fclose(f) ? NULL : text;
 }

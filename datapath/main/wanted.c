@@ -113,15 +113,16 @@ take_interfaces(struct wanted *w, const struct daemon_setting *at)
     }
 }
 
-/* "eth1", "eth1:3" */
+/* "eth1", "eth1:3"; behind a comma are its VLANs */
 static void
 take_port(struct wanted *w, const struct daemon_setting *at)
 {
-    size_t n = strcspn(at->value, ":");
-    const char *number = at->value[n] ? at->value + n + 1 : NULL;
+    size_t n = strcspn(at->value, ":,");
+    const char *number = at->value[n] == ':' ? at->value + n + 1 : NULL;
     char *end = NULL;
     unsigned long no = number ? strtoul(number, &end, 10) : 0;
-    if (number && (*number < '0' || *number > '9' || *end || !no || no > PORT_MAX)) {
+    if (number &&
+        (*number < '0' || *number > '9' || (*end && *end != ',') || !no || no > PORT_MAX)) {
         daemon_settings_fault(w->s, at, "must be a number from 1 to %d, not '%s'", PORT_MAX,
                               number);
         no = 0;
@@ -170,6 +171,7 @@ make_ports(struct wanted *w, const struct sw *sw, bool must_exist)
         take_interfaces(w, t);
     for (t = NULL; (t = daemon_settings_next(w->s, "port", t));)
         take_port(w, t);
+    wanted_make_vlans(w);
     check_numbers(w);
     number_ports(w, sw);
     must_exist = must_exist && !w->options->wait_for_interfaces;

@@ -23,7 +23,8 @@ struct wanted {
         char name[IFNAMSIZ]; /* "" with files */
         const char *files;   /* "pcap:IN:OUT"; NULL: an interface */
         uint32_t no;
-        bool numbered; /* by a setting, not as the lowest free one */
+        bool numbered;       /* by a setting, not as the lowest free one */
+        struct vlans *vlans; /* NULL: all */
         const struct daemon_setting *at;
     } * ports;
     size_t n_ports, ports_room;
@@ -63,6 +64,11 @@ const struct wanted_port *wanted_find_port(const struct wanted *w, const char *n
 bool wanted_has_files(const struct wanted *w, const char *files);
 const struct wanted_queues *wanted_find_queues(const struct wanted *w, const char *port);
 const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set);
+
+/* -------------------------------------------------------------- wanted-vlans.c */
+
+/* To be called when all ports are there. */
+void wanted_make_vlans(struct wanted *w);
 
 /* -------------------------------------------------------------- wanted-slices.c */
 

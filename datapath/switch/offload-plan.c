@@ -127,24 +127,95 @@ flood(struct plan_way *w, uint32_t without)
     return true;
 }
 
+/* ------------------------------------------------------------------ NORMAL */
+
+/* Takes back ops after `from` whose edits no output sees.  Are edits left? */
+static bool
+has_edited(struct plan_way *w, uint32_t from)
+{
+    struct offload_rule *r = &w->out->rule;
+    r->n_ops = w->kept > from ? w->kept : from;
+    for (uint32_t i = from; i < r->n_ops; i++)
+        if (r->op[i].kind != OFFLOAD_OUTPUT)
+            return true;
+    return false;
+}
+
 /* Finds where the stations of the packet, as it is now, have been learnt. */
 static bool
-find_stations(struct plan_way *w, struct offload_stations *at)
+find_stations(struct plan_way *w, uint16_t vlan, struct offload_stations *at)
 {
     const struct flow_key *k = &w->now.key;
-    struct flow_key bits = {0};
     uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
-    memset(&bits.eth_src, 0xff, sizeof bits.eth_src);
-    memset(&bits.eth_dst, 0xff, sizeof bits.eth_dst);
-    if (!plan_look(w, &bits) || !plan_look_vlan(w, OFPVID_PRESENT | VID))
-        return false;
     memcpy(at->src, k->eth_src, sizeof at->src);
     memcpy(at->dst, k->eth_dst, sizeof at->dst);
-    at->vid = of_get16(k->vlan_vid) & VID;
+    at->vid = vlan;
     at->in = normal_find(w->dp->normal, at->src, at->vid, now);
     at->to = at->dst[0] & 1 ? 0 : normal_find(w->dp->normal, at->dst, at->vid, now);
     return (!(at->src[0] & 1) && at->in == w->in_port && (at->to || at->dst[0] & 1)) ||
            plan_refuse(w, OFFLOAD_WHY_normal);
+}
+
+static enum vlan_edit
+edit_for(const struct plan_way *w, const struct planned *came, uint16_t vlan, uint32_t to)
+{
+    return vlans_edit(dp_vlans(w->dp, to), vlan, key_vid(&came->key));
+}
+
+static bool
+retag(struct plan_way *w, uint16_t vlan, enum vlan_edit edit)
+{
+    struct vlan_acts acts;
+    vlans_acts(edit, vlan, &acts);
+    ACTS_EACH(a, acts.list)
+        if (!plan_edit(w, a))
+            return false;
+    return true;
+}
+
+/* The ports of the VLAN that take the packet with this edit. */
+static bool
+flood_with(struct plan_way *w, const struct planned *came, uint16_t vlan, enum vlan_edit edit)
+{
+    const struct port_list *l = rcu_dereference(w->dp->ports);
+    bool is_made = edit == VLAN_AS_IS;
+    for (uint32_t i = 0; l && i < l->n; i++) {
+        uint32_t no = port_no(l->v[i]);
+        if (no == w->in_port || port_config_bits(l->v[i]) & FLOOD_WITHOUT ||
+            !vlans_has(dp_vlans(w->dp, no), vlan) || edit_for(w, came, vlan, no) != edit)
+            continue;
+        if (!is_made &&
+            (memcmp(&w->now.key, &came->key, sizeof came->key) || !retag(w, vlan, edit)))
+            return plan_refuse(w, OFFLOAD_WHY_group_edits); /* a second edit */
+        is_made = true;
+        if (!to_port(w, l->v[i], no))
+            return false;
+    }
+    return true;
+}
+
+/* First to the ports that take it as it came: the kernel has only one packet. */
+static bool
+flood_vlan(struct plan_way *w, uint16_t vlan)
+{
+    const struct planned came = w->now;
+    w->sent = w->out->any_port = true;
+    for (enum vlan_edit edit = VLAN_AS_IS; edit <= VLAN_POP; edit++)
+        if (!flood_with(w, &came, vlan, edit))
+            return false;
+    return true;
+}
+
+static bool
+to_station(struct plan_way *w, uint16_t vlan, uint16_t to)
+{
+    const struct port *port = dp_port(w->dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to);
+    if (!port || !port_is_up(port))
+        return plan_refuse(w, OFFLOAD_WHY_normal);
+    if (to == w->in_port)
+        return add_drop(w, DROP_in_port, to, 0);
+    return retag(w, vlan, edit_for(w, &w->now, vlan, port_no(port))) &&
+           to_port(w, port, port_no(port));
 }
 
 /* As pipeline_output_normal, where there is nothing to learn. */
@@ -152,19 +223,26 @@ static bool
 normal(struct plan_way *w)
 {
     struct offload_stations at;
-    const struct port *port;
+    struct flow_key bits = {0};
+    const struct planned before = w->now;
+    uint32_t from = w->out->rule.n_ops;
+    memset(&bits.eth_src, 0xff, sizeof bits.eth_src);
+    memset(&bits.eth_dst, 0xff, sizeof bits.eth_dst);
     if (w->out->stations.in) /* once more, by other addresses perhaps */
         return plan_refuse(w, OFFLOAD_WHY_normal);
-    if (!find_stations(w, &at))
+    if (!plan_look(w, &bits) || !plan_look_vlan(w, OFPVID_PRESENT | VID))
+        return false;
+    int vlan = vlans_in(dp_vlans(w->dp, w->in_port), key_vid(&w->now.key));
+    if (vlan < 0 || dp_keeps(w->dp, w->now.key.eth_dst))
+        return add_drop(w, vlan < 0 ? DROP_vlan : DROP_reserved, OFPP_ANY, 0);
+    if (!find_stations(w, (uint16_t)vlan, &at))
         return false;
     w->out->stations = at;
-    if (!at.to)
-        return flood(w, FLOOD_WITHOUT);
-    port = dp_port(w->dp, at.to == NORMAL_LOCAL ? OFPP_LOCAL : at.to);
-    if (!port || !port_is_up(port))
-        return plan_refuse(w, OFFLOAD_WHY_normal);
-    return at.to == w->in_port ? add_drop(w, DROP_in_port, at.to, 0)
-                               : to_port(w, port, port_no(port));
+    if (!(at.to ? to_station(w, at.vid, at.to) : flood_vlan(w, at.vid)))
+        return false;
+    w->now = before;
+    w->now.spoiled |= has_edited(w, from);
+    return true;
 }
 
 static bool
@@ -191,18 +269,6 @@ output(struct plan_way *w, uint32_t to)
 /* ------------------------------------------------------------------ groups */
 
 static bool run_actions(struct plan_way *w, struct act_list l);
-
-/* Takes back ops after `from` whose edits no output sees.  Are edits left? */
-static bool
-has_edited(struct plan_way *w, uint32_t from)
-{
-    struct offload_rule *r = &w->out->rule;
-    r->n_ops = w->kept > from ? w->kept : from;
-    for (uint32_t i = from; i < r->n_ops; i++)
-        if (r->op[i].kind != OFFLOAD_OUTPUT)
-            return true;
-    return false;
-}
 
 /* A bucket's edits end with it (5.6.1), but the kernel has only one packet. */
 static bool

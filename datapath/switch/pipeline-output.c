@@ -5,6 +5,7 @@
 #include <oflib/openflow10.h>
 
 #include <oflib/wire.h>
+#include <table/actions.h>
 
 #include <string.h>
 
@@ -157,13 +158,86 @@ flood(struct step *s, uint32_t without)
             to_port(s, l->v[i], port_no(l->v[i]));
 }
 
+/* ------------------------------------------------------------------ NORMAL */
+
+/* The packet's copy with the tag that ports of its VLAN want. */
+struct retagged {
+    enum vlan_edit edit; /* VLAN_AS_IS: there is none yet */
+    int drop;
+    struct packet p;
+};
+
+static void
+retag(struct step *s, unsigned vlan, enum vlan_edit edit, struct retagged *r)
+{
+    struct vlan_acts acts;
+    packet_clone(s->p, &r->p);
+    r->edit = edit;
+    r->drop = 0;
+    vlans_acts(edit, vlan, &acts);
+    ACTS_EACH(a, acts.list)
+        if (!r->drop)
+            r->drop = action_rows[a->op].edit(&r->p, a);
+}
+
+static void
+to_vlan_port(struct step *s, unsigned vlan, struct port *port, struct retagged *r)
+{
+    uint32_t no = port_no(port);
+    enum vlan_edit edit = vlans_edit(dp_vlans(s->w->dp, no), vlan, key_vid(&s->p->key));
+    if (edit == VLAN_AS_IS) {
+        to_port(s, port, no);
+        return;
+    }
+    if (r->edit != edit)
+        retag(s, vlan, edit, r);
+    if (r->drop) {
+        refuse(s, (enum drop_reason)(r->drop - 1), no);
+        return;
+    }
+    struct step in = *s;
+    in.p = &r->p;
+    to_port(&in, port, no);
+    s->sent = true;
+}
+
+__attribute__((noinline)) static void
+flood_vlan(struct step *s, unsigned vlan)
+{
+    const struct dp *dp = s->w->dp;
+    const struct port_list *l = rcu_dereference(dp->ports);
+    struct retagged r;
+    r.edit = VLAN_AS_IS;
+    s->sent = true;
+    WATCH(flood(s, FLOOD_WITHOUT));
+    for (uint32_t i = 0; l && i < l->n && !(WATCHED && watch_full(s)); i++) {
+        uint32_t no = port_no(l->v[i]);
+        if (no != s->p->in_port && !(port_config_bits(l->v[i]) & FLOOD_WITHOUT) &&
+            vlans_has(dp_vlans(dp, no), vlan))
+            to_vlan_port(s, vlan, l->v[i], &r);
+    }
+}
+
+__attribute__((noinline)) static void
+to_station(struct step *s, unsigned vlan, struct port *port)
+{
+    struct retagged r;
+    r.edit = VLAN_AS_IS;
+    to_vlan_port(s, vlan, port, &r);
+}
+
 void
 pipeline_output_normal(struct step *s)
 {
     struct dp *dp = s->w->dp;
     struct packet *p = s->p;
-    uint16_t vid = of_get16(p->key.vlan_vid) & 0xfff;
     uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
+    int vlan = vlans_in(dp_vlans(dp, in), key_vid(&p->key));
+    if (vlan < 0 || dp_keeps(dp, p->key.eth_dst)) {
+        refuse(s, vlan < 0 ? DROP_vlan : DROP_reserved, OFPP_ANY);
+        return;
+    }
+    uint16_t vid = (uint16_t)vlan;
     if (!s->ahead && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
         normal_learn(dp->normal, p->key.eth_src, vid,
                      in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
@@ -176,9 +250,9 @@ pipeline_output_normal(struct step *s)
         port = NULL;
     WATCH(normal(s, vid, port));
     if (!port)
-        flood(s, FLOOD_WITHOUT);
+        flood_vlan(s, vid);
     else if (port_no(port) != in)
-        to_port(s, port, port_no(port));
+        to_station(s, vid, port);
     else
         refuse(s, DROP_in_port, in);
 }

@@ -115,6 +115,7 @@ sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e)
         return err;
     sw_port_detach(sw, p);
     sw_port_announce(sw, p, OFPPR_DELETE);
+    sw_ports_set_vlans(sw, no, NULL);
     sw->ports[no] = NULL;
     free(p->files);
     free(p);
@@ -139,6 +140,7 @@ sw_ports_close_all(struct sw *sw)
                         sw->ports[no]->name, e.text);
         qos_port_remove(sw->qos, no, false, NULL);
         sw_port_detach(sw, sw->ports[no]);
+        sw_ports_set_vlans(sw, no, NULL);
         free(sw->ports[no]->files);
         free(sw->ports[no]);
         sw->ports[no] = NULL;

@@ -26,6 +26,34 @@ port_error(struct qos_error *e, int err, const char *why)
     return e->err;
 }
 
+/* vlans NULL: all.  They are set before the port takes packets. */
+static int
+add_with_vlans(struct sw *sw, const char *name, uint32_t no, const struct vlans *vlans, char *why,
+               size_t why_len)
+{
+    for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
+        if (!sw_ports_find(sw, i))
+            no = i;
+    bool is_new = no && !sw_ports_find(sw, no);
+    int err = is_new ? sw_ports_set_vlans(sw, no, vlans) : 0;
+    err = err ? err : sw_ports_add(sw, name, no, why, why_len);
+    if (err && is_new)
+        sw_ports_set_vlans(sw, no, NULL);
+    return err;
+}
+
+/* "vlan=10,trunk=20:30" */
+static bool
+take_vlans(struct of_bytes text, struct vlans *out, char *why, size_t why_len)
+{
+    char copy[VLANS_TEXT], *rest = copy;
+    snprintf(copy, sizeof copy, "%.*s", (int)text.n, (const char *)text.p);
+    for (char *word; (word = strsep(&rest, ","));)
+        if (!vlans_take(out, word, why, why_len))
+            return false;
+    return true;
+}
+
 static int
 port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
@@ -41,15 +69,20 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
         return qos_fail(e, QOS_ERR(OFPSFC_PERM),
                         "ports out of files are made where the switch is started: ofdatapath -i "
                         "pcap:IN:OUT");
-    if (data.n != 4 + IFNAMSIZ && data.n != 8 + IFNAMSIZ)
+    if (data.n != 4 + IFNAMSIZ && data.n < 8 + IFNAMSIZ)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "flags have four bytes, not %zu",
                         data.n - 4 - IFNAMSIZ);
+    bool has_vlans = data.n > 8 + IFNAMSIZ;
+    struct vlans vlans = {0};
+    if (has_vlans && !take_vlans((struct of_bytes){data.p + 8 + IFNAMSIZ, data.n - 8 - IFNAMSIZ},
+                                 &vlans, why, sizeof why))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
     uint32_t flags = data.n > 4 + IFNAMSIZ ? of_get32(data.p + 4 + IFNAMSIZ) : 0;
     if (flags & ~(uint32_t)OFPORT_ADD_FORCE)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "flags 0x%x are unknown: FORCE is 1", flags);
     const bool force = sw->opt.force;
     sw->opt.force |= flags & OFPORT_ADD_FORCE;
-    int err = sw_ports_add(sw, name, no, why, sizeof why);
+    int err = add_with_vlans(sw, name, no, has_vlans ? &vlans : NULL, why, sizeof why);
     sw->opt.force = force;
     if (err)
         return port_error(e, err, why);
@@ -170,7 +203,7 @@ static const struct ext {
     uint16_t least, most; /* length of what follows exp_type */
     experimenter_handler *run;
 } exts[] = {
-    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 8 + IFNAMSIZ, port_add},
+    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 8 + IFNAMSIZ + VLANS_TEXT, port_add},
     {OFP_EXP_PORT_DEL, 4, 4, port_del},
     {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
     {OFP_EXP_RELAY, 8, 8, relay},

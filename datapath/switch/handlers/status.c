@@ -49,6 +49,21 @@ resident_memory(void)
     return ok ? resident * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
+/* port.2.vlan=10, port.2.trunk=20:30 */
+static void
+put_vlans(struct status *s, const struct sw *sw)
+{
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        char text[VLANS_TEXT], *rest = text;
+        if (!dp_vlans(&sw->dp, p->no))
+            continue;
+        vlans_text(dp_vlans(&sw->dp, p->no), text);
+        for (char *word; (word = strsep(&rest, ","));)
+            line(s, "port.%u.%s", (unsigned)p->no, word);
+    }
+}
+
 static void
 put_switch(struct status *s, const struct sw *sw)
 {
@@ -74,6 +89,7 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "pid=%d", (int)getpid());
     line(s, "datapath-id=%016" PRIx64, sw->opt.datapath_id);
     line(s, "ports=%u", ports);
+    put_vlans(s, sw);
     line(s, "ring-memory=%" PRIu64, port_rings_bytes());
     line(s, "ring-memory.limit=%" PRIu64, port_rings_limit());
     line(s, "offload-memory=%" PRIu64, sw_offload_memory(sw));

@@ -266,6 +266,86 @@ test_normal(void **state)
     assert_refused(udp(), normal);
 }
 
+static struct vlans vlan_10 = {.untagged = 10}, vlan_20 = {.untagged = 20},
+                    trunk_10 = {.tagged = {1 << 10}};
+
+static void
+set_vlans(struct vlans *one, struct vlans *two, struct vlans *three, struct vlans *four)
+{
+    struct vlans **v = fx->dp->vlans;
+    v[1] = one, v[2] = two, v[3] = three, v[4] = four;
+}
+
+/* The tag that the output's port wants. */
+static void
+test_vlans(void **state)
+{
+    flow(0, "", "apply:output=normal");
+    set_vlans(&vlan_10, &vlan_20, &trunk_10, &vlan_10);
+    learn(1, 10, 1);
+    learn(2, 10, 3);
+    assert_planned(udp());
+    assert_int_equal(plan.stations.vid, 10);
+    assert_int_equal(plan.rule.n_ops, 3);
+    assert_op(0, OFFLOAD_PUSH_VLAN, TYPE_VLAN, 0);
+    assert_op(1, OFFLOAD_SET_VLAN, 0x0fff, 10);
+    assert_output(2, 3);
+    learn(2, 10, 4);
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1);
+    assert_output(0, 4);
+    assert_planned(key_of(TYPE_IPV4, PROTO_UDP, TAGGED));
+    assert_int_equal(plan.rule.n_ops, 0);
+    assert_int_equal(plan.drop[0].why, DROP_vlan);
+    flow(0, "", "apply:output=normal,output=2"); /* which sees nothing of the edits */
+    assert_planned(udp());
+    learn(2, 10, 3);
+    assert_refused(udp(), group_edits);
+    set_vlans(NULL, NULL, NULL, NULL);
+}
+
+/* Outputs that take the packet as it came are first, the others share the edit. */
+static void
+test_flooding_a_vlan(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "", "apply:output=normal");
+    set_vlans(&vlan_10, &vlan_20, &trunk_10, &vlan_10);
+    learn(1, 10, 1);
+    k.eth_dst[0] = 1;
+    assert_planned(k);
+    assert_output(0, 4);
+    assert_op(1, OFFLOAD_PUSH_VLAN, TYPE_VLAN, 0);
+    assert_op(2, OFFLOAD_SET_VLAN, 0x0fff, 10);
+    assert_output(3, 3);
+    assert_output(4, 5);
+    for (uint32_t i = 0; i < plan.n_outs; i++)
+        assert_int_not_equal(plan.out[i].port, 2);
+    set_vlans(NULL, NULL, NULL, NULL);
+}
+
+static void
+test_reserved(void **state)
+{
+    static const uint8_t lldp[6] = {0x01, 0x80, 0xc2, 0, 0, 0x0e};
+    struct flow_key k = udp();
+    flow(0, "", "apply:output=normal");
+    learn(1, 0, 1);
+    memcpy(k.eth_dst, lldp, sizeof lldp);
+    assert_planned(k);
+    assert_int_equal(plan.drop[0].why, DROP_reserved);
+    assert_int_equal(bytes(mask_of().eth_dst, 6), 0xffffffffffff);
+    fx->dp->group_fwd = 1 << 14;
+    assert_planned(k);
+    assert_int_equal(plan.n_drops, 0);
+    k.eth_dst[5] = 0x0d;
+    assert_planned(k);
+    assert_int_equal(plan.drop[0].why, DROP_reserved);
+    k.eth_dst[5] = 0x10;
+    assert_planned(k);
+    assert_int_equal(plan.n_drops, 0);
+}
+
 /* What actions have set is what is looked for. */
 static void
 test_normal_after_edits(void **state)
@@ -407,15 +487,27 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLAN_TEST(tables),        PLAN_TEST(all),
-        PLAN_TEST(unseen_edits),  PLAN_TEST(select),
-        PLAN_TEST(hash_bits),     PLAN_TEST(failover),
-        PLAN_TEST(too_many_runs), PLAN_TEST(meter),
-        PLAN_TEST(other_meters),  PLAN_TEST(outputs_elsewhere),
-        PLAN_TEST(normal),        PLAN_TEST(normal_after_edits),
-        PLAN_TEST(standalone),    PLAN_TEST(coming_in),
-        PLAN_TEST(kinds),         PLAN_TEST(mask),
-        PLAN_TEST(labels),        PLAN_TEST(long_path),
+        PLAN_TEST(tables),
+        PLAN_TEST(all),
+        PLAN_TEST(unseen_edits),
+        PLAN_TEST(select),
+        PLAN_TEST(hash_bits),
+        PLAN_TEST(failover),
+        PLAN_TEST(too_many_runs),
+        PLAN_TEST(meter),
+        PLAN_TEST(other_meters),
+        PLAN_TEST(outputs_elsewhere),
+        PLAN_TEST(normal),
+        PLAN_TEST(normal_after_edits),
+        PLAN_TEST(standalone),
+        PLAN_TEST(vlans),
+        PLAN_TEST(flooding_a_vlan),
+        PLAN_TEST(reserved),
+        PLAN_TEST(coming_in),
+        PLAN_TEST(kinds),
+        PLAN_TEST(mask),
+        PLAN_TEST(labels),
+        PLAN_TEST(long_path),
         PLAN_TEST(names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

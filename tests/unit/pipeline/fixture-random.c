@@ -22,13 +22,41 @@ fixture_through_codec(struct fixture *fx, uint8_t type, const void *body)
     abort();
 }
 
+static uint16_t
+one_or_two(struct random *c)
+{
+    return (uint16_t)random_below(c, 3); /* 0: none */
+}
+
+static void
+change_vlans(struct fixture *fx, struct random *c)
+{
+    uint32_t i = random_below(c, 5);
+    struct oracle_port *p = &fx->world.port[i];
+    p->limited = once_in(c, 2);
+    p->untagged = one_or_two(c);
+    p->tagged[0] = one_or_two(c);
+    p->tagged[1] = one_or_two(c);
+    fx->vlans[i] = (struct vlans){.untagged = p->untagged};
+    for (int k = 0; k < 2; k++)
+        if (p->tagged[k])
+            fx->vlans[i].tagged[0] |= UINT64_C(1) << p->tagged[k];
+    fx->dp->vlans[p->no] = p->limited ? &fx->vlans[i] : NULL;
+    normal_forget(fx->dp->normal, (uint16_t)p->no);
+    oracle_forget_port(&fx->oracle, p->no);
+    fx->world.group_fwd = fx->dp->group_fwd =
+        once_in(c, 2) ? UINT16_MAX : 1u << random_below(c, 16);
+}
+
 bool
 fixture_change(struct fixture *fx, struct random_env *e, char *why)
 {
     struct random *c = e->c;
     struct oracle_world *w = &fx->world;
     uint32_t what = random_below(c, 24);
-    if (what == 0) {
+    if (what == 0 && once_in(c, 3)) {
+        change_vlans(fx, c);
+    } else if (what == 0) {
         struct oracle_port *p = &w->port[random_below(c, 6)];
         p->link_down = once_in(c, 4);
         p->config = (once_in(c, 4) ? OFPPC_PORT_DOWN : 0) | (once_in(c, 4) ? OFPPC_NO_FWD : 0) |

@@ -42,6 +42,7 @@ struct fixture {
     struct worker worker;
     struct port_io *io;
     struct port ports[ORACLE_PORTS];
+    struct vlans vlans[ORACLE_PORTS];
     struct packet_pool *pool;
     uint64_t drops[DROP_N];
     struct drop_log drop_log;

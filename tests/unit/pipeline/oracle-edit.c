@@ -368,3 +368,19 @@ oracle_edit(struct oracle_packet *p, const struct of_tagged *t)
     default: return ttl_action(p, t, &v);
     }
 }
+
+void
+oracle_retag(struct oracle_packet *p, uint16_t vlan, bool tagged)
+{
+    struct oracle_view v;
+    oracle_parse(p, &v);
+    if (v.there[H_TAG] && !tagged)
+        take_out(p, 12, 4);
+    if (!tagged)
+        return;
+    if (!v.there[H_TAG]) {
+        insert(p, 12, 4);
+        p->data[12] = 0x81;
+    }
+    of_set16(p->data + 14, (uint16_t)((of_get16(p->data + 14) & 0xf000) | vlan));
+}

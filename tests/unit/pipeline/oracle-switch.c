@@ -116,13 +116,56 @@ known_mac(struct oracle_switch *s, const uint8_t *mac, uint16_t vid)
     return NULL;
 }
 
+static bool
+has_vlan(const struct oracle_port *port, uint16_t vlan, bool tagged)
+{
+    if (!port || !port->limited)
+        return true;
+    return tagged ? vlan && (port->tagged[0] == vlan || port->tagged[1] == vlan)
+                  : vlan && port->untagged == vlan;
+}
+
+/* tag: of the frame as it is, -1: none */
+static void
+to_vlan_port(struct oracle_switch *s, const struct oracle_packet *p, uint32_t no, uint16_t vlan,
+             int tag)
+{
+    const struct oracle_port *port = oracle_port(s->world, no);
+    struct oracle_packet copy = *p;
+    bool bare = port->limited && port->untagged == vlan;
+    if (vlan && (bare ? tag >= 0 : tag <= 0))
+        oracle_retag(&copy, vlan, !bare);
+    to_port(s, &copy, no);
+}
+
+static void
+to_vlan(struct oracle_switch *s, const struct oracle_packet *p, uint16_t vlan, int tag)
+{
+    for (int i = 0; i < ORACLE_PORTS; i++) {
+        const struct oracle_port *port = &s->world->port[i];
+        if (port->no && port->no != p->in_port && !(port->config & OFPPC_NO_FLOOD) &&
+            (has_vlan(port, vlan, true) || has_vlan(port, vlan, false)))
+            to_vlan_port(s, p, port->no, vlan, tag);
+    }
+}
+
 /* A learning bridge, each VLAN for itself. */
 static void
 to_normal(struct oracle_switch *s, const struct oracle_packet *p)
 {
-    uint8_t vlan[2];
-    oracle_field(p, OXM_vlan_vid, vlan);
-    uint16_t vid = of_get16(vlan) & 0xfff;
+    static const uint8_t reserved[5] = {0x01, 0x80, 0xc2};
+    uint8_t field[2];
+    bool tagged = oracle_field(p, OXM_vlan_vid, field) && of_get16(field) & OFPVID_PRESENT;
+    uint16_t vid = of_get16(field) & 0xfff;
+    int tag = tagged ? vid : -1;
+    const struct oracle_port *in = oracle_port(s->world, p->in_port);
+    if (in && in->limited && !vid)
+        vid = in->untagged;
+    if (in && in->limited && !has_vlan(in, vid, tag > 0))
+        return;
+    if (!memcmp(p->data, reserved, 5) && p->data[5] < 16 &&
+        !(s->world->group_fwd >> p->data[5] & 1))
+        return;
     struct oracle_mac *m = known_mac(s, p->data + 6, vid);
     if (!(p->data[6] & 1) && oracle_port(s->world, p->in_port)) {
         if (!m && s->n_macs == ORACLE_MACS)
@@ -135,9 +178,19 @@ to_normal(struct oracle_switch *s, const struct oracle_packet *p)
     }
     m = p->data[0] & 1 ? NULL : known_mac(s, p->data, vid);
     if (!m || !oracle_port_up(oracle_port(s->world, m->port)))
-        to_all(s, p, true);
+        to_vlan(s, p, vid, tag);
     else if (m->port != p->in_port)
-        to_port(s, p, m->port);
+        to_vlan_port(s, p, m->port, vid, tag);
+}
+
+void
+oracle_forget_port(struct oracle_switch *s, uint32_t no)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_macs; i++)
+        if (s->mac[i].port != no)
+            s->mac[n++] = s->mac[i];
+    s->n_macs = n;
 }
 
 static void

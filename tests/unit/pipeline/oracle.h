@@ -89,6 +89,9 @@ enum oracle_end { ORACLE_GOES_ON, ORACLE_TTL, ORACLE_DROP };
 /* Any action but output, group and set_queue. */
 enum oracle_end oracle_edit(struct oracle_packet *p, const struct of_tagged *action);
 
+/* Gives the frame a tag of this VLAN, or none. */
+void oracle_retag(struct oracle_packet *p, uint16_t vlan, bool tagged);
+
 /* ------------------------------------------------------------------ what comes out */
 
 struct oracle_out {
@@ -115,13 +118,16 @@ struct oracle_port {
     uint32_t no;     /* 0: no such port */
     uint32_t config; /* OFPPC_ */
     bool link_down;
+    bool limited; /* for NORMAL: to these VLANs */
+    uint16_t untagged, tagged[2];
 };
 
 struct oracle_world {
     struct oracle_port port[ORACLE_PORTS];
-    uint16_t frag; /* OFPC_FRAG_ */
-    int alone;     /* fail standalone mode; 2: controllers are configured, and none is there */
-    uint64_t now;  /* ns */
+    uint16_t frag;      /* OFPC_FRAG_ */
+    uint16_t group_fwd; /* bits: addresses 01:80:c2:00:00:00 to 0f that NORMAL forwards */
+    int alone;          /* fail standalone mode; 2: controllers are configured, and none is there */
+    uint64_t now;       /* ns */
 };
 
 const struct oracle_port *oracle_port(const struct oracle_world *w, uint32_t no);
@@ -179,6 +185,9 @@ int oracle_flow_mod(struct oracle_switch *s, const struct of_flow_mod *fm);
 int oracle_group_mod(struct oracle_switch *s, const struct of_group_mod *gm);
 void oracle_expire(struct oracle_switch *s);
 void oracle_free(struct oracle_switch *s);
+
+/* NORMAL's stations behind the port. */
+void oracle_forget_port(struct oracle_switch *s, uint32_t no);
 
 /* Is there a flow of this priority, other than that with the very same match, which a packet could
  * match as well? */

@@ -104,7 +104,13 @@ number(struct build *b, enum oxm_field f)
 static void
 put_macs(struct build *b)
 {
-    random_value(b->c, OXM_eth_dst, put(b, 6));
+    static const uint8_t reserved[5] = {0x01, 0x80, 0xc2};
+    uint8_t *dst = put(b, 6);
+    random_value(b->c, OXM_eth_dst, dst);
+    if (once_in(b->c, 16)) {
+        memcpy(dst, reserved, sizeof reserved);
+        dst[5] = (uint8_t)random_below(b->c, 17);
+    }
     random_value(b->c, OXM_eth_src, put(b, 6));
 }
 

@@ -10,7 +10,8 @@
 
 #include <string.h>
 
-#define NAME_LEN 16 /* an interface's name, its end included */
+#define NAME_LEN  16  /* an interface's name, its end included */
+#define VLANS_LEN 500 /* a list of VLANs */
 
 static enum status
 send_ext(struct ctx *c, uint32_t exp_type, const void *data, size_t n)
@@ -27,16 +28,36 @@ take_port_word(struct ctx *c, const char *word, uint32_t *out)
     return ports_number(c, strncmp(word, "port=", 5) ? word : word + 5, out);
 }
 
+/* Takes out "vlan=10", "trunk=20:30", and joins them; NULL: no memory. */
+static const char *
+take_vlans(struct ctx *c, char **words, int *n)
+{
+    char *took[8];
+    int left = 0, k = 0;
+    for (int i = 0; i < *n; i++)
+        if (k < 8 && (!strncmp(words[i], "vlan=", 5) || !strncmp(words[i], "trunk=", 6)))
+            took[k++] = words[i];
+        else
+            words[left++] = words[i];
+    *n = left;
+    return k ? words_join(c, took, k, ',') : "";
+}
+
 static enum status
 port_add(struct ctx *c, const struct command *self, char **words, int n)
 {
-    uint8_t data[4 + NAME_LEN + 4] = {0};
+    uint8_t data[4 + NAME_LEN + 4 + VLANS_LEN] = {0};
     uint32_t no = 0;
+    const char *vlans = take_vlans(c, words, &n);
     const bool force = n > 1 && words_take_flag(words, &n, "force");
     enum status st = n == 2 ? take_port_word(c, words[1], &no) : DPCTL_OK;
     if (n < 1 || n > 2)
         return say_usage(
             c, "write an interface's name and, if wanted, its port number: port-add eth3 port=7");
+    if (!vlans)
+        return say_memory(c);
+    if (strlen(vlans) >= VLANS_LEN)
+        return say_usage(c, "the list of VLANs is too long: write ranges, such as trunk=10-19:30");
     if (st)
         return st;
     size_t len = strlen(words[0]);
@@ -45,9 +66,13 @@ port_add(struct ctx *c, const struct command *self, char **words, int n)
                          words[0]);
     of_set32(data, no);
     memcpy(data + 4, words[0], len);
-    of_set32(data + 4 + NAME_LEN, OFPORT_ADD_FORCE);
+    of_set32(data + 4 + NAME_LEN, force ? OFPORT_ADD_FORCE : 0);
+    memcpy(data + 8 + NAME_LEN, vlans, strlen(vlans));
     ports_forget(c);
-    return send_ext(c, OFP_EXP_PORT_ADD, data, force ? sizeof data : 4 + NAME_LEN);
+    return send_ext(c, OFP_EXP_PORT_ADD, data,
+                    *vlans  ? 8 + NAME_LEN + strlen(vlans)
+                    : force ? 8 + NAME_LEN
+                            : 4 + NAME_LEN);
 }
 
 static enum status
@@ -89,13 +114,17 @@ reload(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "port-add",
-     .args = "INTERFACE [port=N] [force]",
+     .args = "INTERFACE [port=N] [vlan=VLAN] [trunk=VLAN[:VLAN]...] [force]",
      .help = "makes an interface a port (with the lowest free number)",
      .text =
+         "  vlan=10         an access port of NORMAL: untagged frames are of this VLAN, tagged ones are refused\n"
+         "  trunk=20:30-39  a trunk of NORMAL: the VLANs whose tagged frames it has; beside it vlan= is the\n"
+         "                  native VLAN, without tags\n"
+         "Without both the port has all VLANs, with their tags; status shows them.\n"
          "An interface that another switch has, or that is in a bridge, a bond or Open vSwitch, is\n"
          "refused:\n"
          "  force   take it nevertheless: its packets are then forwarded twice\n",
-     .examples = "port-add eth3\nport-add eth3 port=7",
+     .examples = "port-add eth3\nport-add eth3 port=7\nport-add eth3 vlan=10",
      .run = port_add},
     {.name = "port-del",
      .args = "PORT",

@@ -46,6 +46,12 @@
       "The flow names a port that the switch does not have: dpctl port-add makes it one.")          \
     X(in_port, "would go back where it came from",                                                  \
       "Use output=in_port to send it back; an output that names the number never does.")            \
+    X(reserved, "to an address that bridges keep to themselves (LACP, EAPOL, LLDP, pause)",         \
+      "NORMAL does not forward 01:80:c2:00:00:01 to 0f; --group-fwd-mask names those that it is "   \
+      "to forward.")                                                                                \
+    X(vlan, "its port does not have this VLAN",                                                     \
+      "An access port (vlan=) takes untagged frames, a trunk (trunk=) the tags of its list; dpctl " \
+      "status shows them.")                                                                         \
     X(ttl, "TTL ran out",                                                                           \
       "The sender's TTL was too small for the way, or the packet goes round in a loop.")            \
     X(meter, "over a meter's rate",                                                                 \

@@ -15,8 +15,10 @@
 #include <table/meters.h>
 #include <table/normal.h>
 #include <table/tables.h>
+#include <table/vlans.h>
 
 #include <pthread.h>
+#include <string.h>
 
 /* All ports, for flooding and receiving; replaced as a whole. */
 struct port_list {
@@ -36,6 +38,8 @@ struct dp {
     struct groups *groups;
     struct meters *meters;
     struct normal *normal;
+    struct vlans *vlans[PORT_MAX + 1]; /* RCU; of NORMAL; NULL: the port has all */
+    uint16_t group_fwd;      /* bits: addresses 01:80:c2:00:00:00 to 0f that NORMAL forwards */
     struct port_list *ports; /* RCU */
     unsigned watch_serial;   /* changes with the ports' rings; before the grace period after which
                               * one is closed */
@@ -62,6 +66,24 @@ dp_port(const struct dp *dp, uint32_t no)
     if (no == OFPP_LOCAL)
         return rcu_dereference(dp->local);
     return no <= PORT_MAX ? rcu_dereference(dp->by_number[no]) : NULL;
+}
+
+static inline const struct vlans *
+dp_vlans(const struct dp *dp, uint32_t no)
+{
+    return no <= PORT_MAX ? rcu_dereference(dp->vlans[no]) : NULL;
+}
+
+#define DP_GROUP_STP 1 /* of group_fwd: always, as this is no 802.1D bridge */
+
+/* NORMAL doesn't forward frames to this address, as a bridge doesn't (IEEE 802.1D, 7.12.6; its spanning
+ * tree's own pass where it has none). */
+static inline bool
+dp_keeps(const struct dp *dp, const uint8_t eth_dst[6])
+{
+    static const uint8_t group[5] = {0x01, 0x80, 0xc2, 0, 0};
+    return eth_dst[0] == group[0] && !memcmp(eth_dst, group, sizeof group) && eth_dst[5] < 16 &&
+           !(load_relaxed(&dp->group_fwd) >> eth_dst[5] & 1);
 }
 
 /* ------------------------------------------------------------------ workers */

@@ -78,6 +78,11 @@ int sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e);
 void sw_ports_close_all(struct sw *sw);
 void sw_ports_close_local(struct sw *sw);
 
+/* The VLANs of NORMAL that the port of this number has, or is to have; NULL: all (table/vlans.h).  NORMAL
+ * forgets its stations.  -ENOMEM: as before. */
+struct vlans;
+int sw_ports_set_vlans(struct sw *sw, uint32_t no, const struct vlans *v);
+
 /* Also true while the port waits for its interface. */
 bool sw_port_is_down(const struct sw_port *p);
 void sw_ports_describe(const struct sw_port *p, struct of_port *out);

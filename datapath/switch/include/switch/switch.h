@@ -68,8 +68,9 @@ struct sw_options {
     struct qos_values qos_leaf_config;
     struct sw_desc {
         const char *mfr, *hw, *sw, *serial, *dp;
-    } desc;         /* of OFPMP_DESC (7.3.5.1); NULL: our own */
-    bool fail_open; /* without a controller packets go by OFPP_NORMAL */
+    } desc;            /* of OFPMP_DESC (7.3.5.1); NULL: our own */
+    bool fail_open;    /* without a controller packets go by OFPP_NORMAL */
+    uint16_t reserved; /* as dp.group_fwd */
     struct channel_options channel;
     struct limits limits;
 };
