@@ -5,6 +5,7 @@
 #include <oflib/messages10.h>
 
 #include <ctype.h>
+#include <stdio.h>
 
 /* The short names are those of BOFUSS's dpctl, which people know. */
 const struct of_alias of_field_aliases[] = {
@@ -161,6 +162,16 @@ of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_t n)
         buf[i++] = (char)tolower((unsigned char)*name);
     if (n)
         buf[i] = '\0';
+    return buf;
+}
+
+char *
+of_port_text(uint32_t no, char buf[OF_PORT_TEXT])
+{
+    const char *name = of_fmt_name(&of_fmt_PORT, no);
+    if (name)
+        return of_short_name(&of_fmt_PORT, name, buf, OF_PORT_TEXT);
+    snprintf(buf, OF_PORT_TEXT, "%u", (unsigned)no);
     return buf;
 }
 

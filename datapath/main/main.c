@@ -7,6 +7,8 @@
 #include "rights.h"
 #include "watchdog.h"
 
+#include <oflib/plural.h>
+
 #include <switch/fail.h>
 
 #include <daemon/log.h>
@@ -138,8 +140,10 @@ log_start(const struct sw *sw)
                  sw_port_is_down(p) ? "down" : "up", (unsigned long long)p->link.speed / 1000000);
     }
     log_notice(SWITCH,
-               SW_NAME " " OFQOS_VERSION " runs: datapath id %016llx, %u ports, %u packet threads",
-               (unsigned long long)sw->opt.datapath_id, n, sw->dp.n_workers);
+               SW_NAME " " OFQOS_VERSION
+                       " runs: datapath id %016llx, %u port%s, %u packet thread%s",
+               (unsigned long long)sw->opt.datapath_id, n, OF_S(n), sw->dp.n_workers,
+               OF_S(sw->dp.n_workers));
 }
 
 /* --qos-refused=end: without its queues it must not run.  A process that takes over goes on: its packets need it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queues.h"
 
+#include <oflib/plural.h>
+
 #include <control/bundle.h>
 #include <daemon/log.h>
 #include <qos/diff/diff.h>
@@ -120,8 +122,7 @@ on_over(void *ctx, bool done)
     size_t n = q->n_wheres;
     job_name(&q->v[q->at], name, sizeof name);
     if (done)
-        log_notice(QOS, "%s: set by the configuration, in %zu request%s", name, n,
-                   n == 1 ? "" : "s");
+        log_notice(QOS, "%s: set by the configuration, in %zu request%s", name, n, OF_S(n));
     else if (!q->refused && q->timer)
         refuse(q, "", "%s: not set by the configuration: the change was broken off", name);
     next_job(q, done);

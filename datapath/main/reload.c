@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "reload.h"
 
+#include <oflib/plural.h>
+
 #include "queues.h"
 
 #include <daemon/log.h>
@@ -59,8 +61,8 @@ end_check(const struct state *k)
 {
     const struct wanted *w = &k->wanted;
     printf("%s: ok: %zu port%s, %zu of them with queues, %zu set%s of rules\n",
-           k->settings.file ? k->settings.file : "the command line", w->n_ports,
-           w->n_ports == 1 ? "" : "s", w->n_queues, w->n_maps, w->n_maps == 1 ? "" : "s");
+           k->settings.file ? k->settings.file : "the command line", w->n_ports, OF_S(w->n_ports),
+           w->n_queues, w->n_maps, OF_S(w->n_maps));
     exit(0);
 }
 

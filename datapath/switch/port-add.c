@@ -3,6 +3,7 @@
 #include "port-attach.h"
 
 #include <daemon/log.h>
+#include <oflib/text.h>
 #include <shared/rcu.h>
 
 #include <errno.h>
@@ -109,7 +110,8 @@ sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e)
 {
     struct sw_port *p = no == OFPP_LOCAL ? NULL : sw_ports_find(sw, no);
     if (!p)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)no);
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %s",
+                        of_port_text(no, (char[OF_PORT_TEXT]){0}));
     int err = remove_queues(sw, no, e);
     if (err)
         return err;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port-attach.h"
 
+#include <oflib/plural.h>
+
 #include <daemon/log.h>
 
 #include <errno.h>
@@ -46,7 +48,7 @@ log_queues(const struct sw *sw, const struct sw_port *p, uint32_t had, const cha
         log_error(QOS, "port %u (%s): %u of its queues are lost: %s", p->no, p->name,
                   had > has ? had - has : 0, err > 0 ? e->text : strerror(-err));
     if (has)
-        log_notice(QOS, "port %u (%s): %u queues %s", p->no, p->name, has, how);
+        log_notice(QOS, "port %u (%s): %u queue%s %s", p->no, p->name, has, OF_S(has), how);
 }
 
 void

@@ -170,6 +170,8 @@ qos_rate_is_bare(const char *text)
     return !text[strspn(text, "0123456789.")] && strpbrk(text, "123456789");
 }
 
+#define FEW_MEAN_MBIT 10000 /* a bare number from here on is bit/s, written without a unit */
+
 bool
 qos_rate_doubt(const char *key, const char *text, char *why, size_t n)
 {
@@ -177,6 +179,11 @@ qos_rate_doubt(const char *key, const char *text, char *why, size_t n)
     uint64_t v = 0;
     size_t len = strlen(text);
     *why = '\0';
+    if (qos_rate_is_bare(text) && !qos_parse_rate(text, &v, NULL, 0) && v >= FEW_MEAN_MBIT) {
+        snprintf(why, n, "%s=%.40s is %.40s bit/s, as for tc; write %s if you mean that", key, text,
+                 text, qos_format_rate(v, taken));
+        return true;
+    }
     if (qos_rate_is_bare(text)) {
         snprintf(
             why, n,

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +67,9 @@ add_pair(struct parse *p, const char *key, size_t len)
 
 #define TOO_MANY(p) wrong(p, "too many keys; at most %d", PAIRS_MAX)
 
-/* tc-cake's words for a line, with the bytes that it adds to an IP packet. */
+#define NO_OVERHEAD INT_MIN
+
+/* tc-cake's words for a line, with the bytes that it adds to an IP packet; and tc's adsl. */
 static const struct line {
     const char *name, *layer;
     int overhead, mpu;
@@ -77,6 +80,7 @@ static const struct line {
     {"pppoe-llcsnap", "atm", 40, 0},   {"bridged-vcmux", "atm", 24, 0},
     {"bridged-llcsnap", "atm", 32, 0}, {"ipoa-vcmux", "atm", 8, 0},
     {"ipoa-llcsnap", "atm", 16, 0},    {"conservative", "atm", 48, 0},
+    {"adsl", "atm", NO_OVERHEAD, 0},
 };
 
 #define ETHERNET_HEADER 14 /* what HTB and TBF count of a packet beside IP */
@@ -90,12 +94,14 @@ expand_line(struct parse *p, struct pair *pair)
         line = strcasecmp(lines[i].name, pair->value) ? NULL : &lines[i];
     if (!line)
         return 0;
+    snprintf(pair->value, sizeof pair->value, "%s", line->layer);
+    if (line->overhead == NO_OVERHEAD)
+        return 0;
     int counted = p->sched->id == OFP_QOS_SCHED_CAKE ? 0 : ETHERNET_HEADER;
     struct pair *overhead = add_pair(p, "overhead", strlen("overhead"));
     struct pair *mpu = line->mpu ? add_pair(p, "mpu", strlen("mpu")) : NULL;
     if (!overhead || (line->mpu && !mpu))
         return TOO_MANY(p);
-    snprintf(pair->value, sizeof pair->value, "%s", line->layer);
     snprintf(overhead->value, sizeof overhead->value, "%d", line->overhead - counted);
     if (mpu)
         snprintf(mpu->value, sizeof mpu->value, "%d", line->mpu);

@@ -5,6 +5,8 @@
 #include <qos/sched/name.h>
 #include <qos/sched/precedence.h>
 
+#include <oflib/text.h>
+
 #include <string.h>
 
 #define HEAD 16 /* sched_type to class_id */
@@ -261,7 +263,8 @@ qos_request_check_head(const struct qos_request *r, struct qos_error *e)
     if (r->port_no == 0 || (r->port_no > OFPP_MAX && r->port_no != OFPP_LOCAL &&
                             !(r->port_no == OFPP_ANY && id == OFP_QOS_SCHED_NONE)))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT),
-                        "port 0x%x cannot have queues; give a port's number", (unsigned)r->port_no);
+                        "port %s cannot have queues; give a port's number",
+                        of_port_text(r->port_no, (char[OF_PORT_TEXT]){0}));
     return check_class_id(r, e);
 }
 

@@ -200,7 +200,15 @@ def test_dpctl_capture_lines(switch, conn, hosts):
     hosts[1].send(A)
     out, err = c.end(interrupt=False)
     assert re.match(r'\d\d:\d\d:\d\d\.\d{6} in   in_port=1 68 bytes: in_port=1,eth_', out), out
-    assert '1 packets captured, 0 lost' in err
+    assert '1 packet captured, 0 lost' in err
+    for port in 'p1', '1':                      # alone it is a port
+        c = Capture(switch, port, 'in', 'count=1')
+        hosts[2].send(A)
+        hosts[1].send(A)
+        out, err = c.end(interrupt=False)
+        assert re.fullmatch(r'.* in   in_port=1 68 bytes: .*\n', out), out
+    said = switch.dpctl('capture', 'p9', check=False).stderr
+    assert "unknown word 'p9'" in said and 'did you mean p1' in said
     c = Capture(switch, 'out', 'port=2', '--json')
     hosts[1].send(A)
     first = json.loads(c.process.stdout.readline())

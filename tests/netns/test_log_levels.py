@@ -147,7 +147,7 @@ def test_each_operation_of_the_kernel(switch):
 
 def test_start_and_end():
     with Topology(1) as topo, Switch(topo, '--log=port=info') as s:
-        waits(s, 'datapath id 0000000000000001, 1 ports, 1 packet threads')
+        waits(s, 'datapath id 0000000000000001, 1 port, 1 packet thread')
         waits(s, ' info: port: port 1 (p1): the link is ')
         s.stop()
         waits(s, ' notice: daemon: ends: Terminated')

@@ -24,6 +24,7 @@
 
 #include <daemon/log.h>
 #include <oflib/fmt.h>
+#include <oflib/plural.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -284,7 +285,8 @@ settle(struct commit *k, bool done)
     finish_flow_mods(k);
     tell_qos(k);
     log_info_by(BUNDLE, LOG_PEER(k->c ? conn_peer(k->c) : "a peer that has gone"),
-                "committed a bundle of %u messages", bundle_messages(k->bundle));
+                "committed a bundle of %u message%s", bundle_messages(k->bundle),
+                OF_S(bundle_messages(k->bundle)));
 }
 
 static void

@@ -103,6 +103,10 @@ void of_field_set_number(const struct of_field_row *f, void *body, uint64_t v);
 /* A constant's short name, "modify_strict" for OFPFC_MODIFY_STRICT.  Returns buf. */
 char *of_short_name(const struct of_fmt *fmt, const char *name, char *buf, size_t n);
 
+/* A port for people: its number, or "local", "controller", ...  Returns buf. */
+#define OF_PORT_TEXT 16
+char *of_port_text(uint32_t no, char buf[OF_PORT_TEXT]);
+
 /* ------------------------------------------------------------------ parsing */
 
 /* Results are allocated in `arena`.  Every function returns 0, -ENOMEM, or -EINVAL with a

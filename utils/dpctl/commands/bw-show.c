@@ -8,6 +8,8 @@
 #include <queues/bw.h>
 #include <queues/watch.h>
 
+#include <oflib/plural.h>
+
 #include <qos/sched/units.h>
 
 #include <inttypes.h>
@@ -206,8 +208,8 @@ show_text(struct of_wr *w, const struct watch *watch, const struct queue_view *v
         const struct bw_member *m = &members.v[i];
         of_printf(w, "\n group %u: ", (unsigned)m->group);
         of_print_match(w, &m->flow->match);
-        of_printf(w, ": %" PRIu64 " packets, %" PRIu64 " bytes", m->flow->packet_count,
-                  m->flow->byte_count);
+        of_printf(w, ": %" PRIu64 " packet%s, %" PRIu64 " bytes", m->flow->packet_count,
+                  OF_S(m->flow->packet_count), m->flow->byte_count);
     }
     return DPCTL_OK;
 }

@@ -11,6 +11,7 @@
 #include <qos/sched/units.h>
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #define ALL_PPM 1000000u
 
@@ -54,14 +55,22 @@ open_share(struct ctx *c, const char *text, struct amounts *a)
     return st;
 }
 
+/* "30": above 1 it can only be a percentage. */
+static bool
+is_percentage(const char *text)
+{
+    return !text[strspn(text, "0123456789.")] && atof(text) > 1;
+}
+
 static enum status
 take_share(struct ctx *c, const char *text, struct amounts *a)
 {
-    char why[256];
+    char why[256], percent[32];
     struct share *s = a->n ? &a->shares[a->n - 1] : NULL;
     if (!s || s->ppm)
         return say_usage(c, "share=%s: write group=N before its share", text);
-    if (qos_parse_ppm(text, &s->ppm, why, sizeof why))
+    snprintf(percent, sizeof percent, "%.30s%s", text, is_percentage(text) ? "%" : "");
+    if (qos_parse_ppm(percent, &s->ppm, why, sizeof why))
         return say_usage(c, "group %u: share=%s", (unsigned)s->group, why);
     return s->ppm
                ? DPCTL_OK

@@ -4,6 +4,8 @@
 #include "packet-text.h"
 #include "pcapng.h"
 
+#include <oflib/plural.h>
+
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/ports.h>
@@ -117,11 +119,15 @@ take_word(struct capture *k, char *word, bool *all)
             return DPCTL_OK;
         }
     char *value = strchr(word, '=');
+    if (!value && ports_is(k->c, word, &k->q.port_no)) { /* "eth1" */
+        *all = true;
+        return DPCTL_OK;
+    }
     if (!value)
         return say_usage(k->c,
-                         "unknown word '%s': write what to capture, such as port=1, queue=2:10, "
-                         "table-miss, drop or all",
-                         word);
+                         "unknown word '%s': write what to capture, such as eth1, queue=2:10, "
+                         "table-miss, drop or all (%s)",
+                         word, k->c->parse.why);
     *value = '\0';
     *all |= !strcmp(word, "port") || !strcmp(word, "queue");
     return take_pair(k, word, value + 1);
@@ -139,8 +145,7 @@ take_words(struct capture *k, char **words, int n)
     if (st)
         return st;
     if (!named && !k->q.what)
-        return say_usage(k->c,
-                         "write what to capture: port=1, queue=2:10, table-miss, drop or all");
+        return say_usage(k->c, "write what to capture: eth1, queue=2:10, table-miss, drop or all");
     if (!k->q.what)
         k->q.what = k->q.queue_id == OFPQ_ALL ? OFPCAP_IN | OFPCAP_OUT : OFPCAP_OUT;
     return DPCTL_OK;
@@ -371,8 +376,8 @@ run(struct capture *k)
     if (!st && !k->over && !(st = send_request(k, 0)))
         st = receive(k, remote_now_ms() + END_MS, false);
     if (!st)
-        fprintf(stderr, "%s: %" PRIu64 " packets captured, %" PRIu64 " lost\n", c->where,
-                k->packets, k->lost);
+        fprintf(stderr, "%s: %" PRIu64 " packet%s captured, %" PRIu64 " lost\n", c->where,
+                k->packets, OF_S(k->packets), k->lost);
     signals_release(&before);
     return st;
 }
@@ -397,7 +402,7 @@ capture(struct ctx *c, const struct command *self, char **words, int n)
 }
 
 static const char capture_help[] =
-    "  port=PORT       packets that the port receives and sends\n"
+    "  port=PORT       packets that the port receives and sends; eth1 alone is port=eth1\n"
     "  in              only packets that a port receives\n"
     "  out             only packets that a port sends\n"
     "  queue=PORT:N    packets that leave by queue N of the port\n"
@@ -417,10 +422,10 @@ static const char capture_help[] =
 
 static const struct command rows[] = {
     {.name = "capture",
-     .args = "WHAT... [KEY=VALUE]... [--to FILE|-]",
+     .args = "PORT|WHAT... [KEY=VALUE]... [--to FILE|-]",
      .help = "packets that a port receives or sends, a queue takes, or the switch drops",
      .text = capture_help,
-     .examples = "capture port=1 count=10\n"
+     .examples = "capture eth1 count=10\n"
                  "capture queue=2:10 seconds=5 --to queue.pcapng\n"
                  "capture table-miss\n"
                  "capture drop=meter",

@@ -35,6 +35,15 @@ packet_drops_row(const struct of_list *drops, uint32_t reason)
     return NULL;
 }
 
+bool
+packet_drops_is(const struct of_list *drops, const char *name)
+{
+    for (uint32_t i = 0; i < drops->n; i++)
+        if (!strcmp(OF_AT(drops, i, struct of_drop)->name, name))
+            return true;
+    return false;
+}
+
 enum status
 packet_drops_find(struct ctx *c, const struct of_list *drops, const char *name,
                   const struct of_drop **out)

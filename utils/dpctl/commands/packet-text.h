@@ -9,6 +9,7 @@
 enum status packet_drops_ask(struct ctx *c, struct of_list *out);
 enum status packet_drops_find(struct ctx *c, const struct of_list *drops, const char *name,
                               const struct of_drop **out);
+bool packet_drops_is(const struct of_list *drops, const char *name); /* is it one's name? */
 /* NULL: the switch has no such reason. */
 const struct of_drop *packet_drops_row(const struct of_list *drops, uint32_t reason);
 

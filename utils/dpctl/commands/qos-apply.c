@@ -10,8 +10,11 @@
 #include <qos/diff/diff.h>
 
 #include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 struct ports {
     uint32_t *v;
@@ -247,7 +250,7 @@ compare_port(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed,
 
 /* ------------------------------------------------------------------------- the command */
 
-/* Takes port=... out of the words. */
+/* Takes port=..., or a bare word behind the file's, out of the words. */
 static int
 split_words(char **words, int n, char **ports)
 {
@@ -256,10 +259,47 @@ split_words(char **words, int n, char **ports)
     for (int i = 0; i < n; i++) {
         if (!strncmp(words[i], "port=", 5) && words[i][5] && !*ports)
             *ports = words[i] + 5;
+        else if (others && !strchr(words[i], '=') && !*ports) /* "home-router eth2" */
+            *ports = words[i];
         else
             words[others++] = words[i];
     }
     return others;
+}
+
+/* Is there such a file in the directory, with or without ".qos"?  `path` becomes its path. */
+static bool
+is_in(const char *directory, const char *name, char *path, size_t size)
+{
+    static const char *const endings[] = {"", ".qos"};
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        snprintf(path, size, "%s%s%s", directory, name, endings[i]);
+        struct stat st;
+        if (!stat(path, &st) && S_ISREG(st.st_mode))
+            return true;
+    }
+    return false;
+}
+
+/* A name without a path, such as home-router, is also looked for among the examples: where they are
+ * installed, in this directory's examples/, and in those of the tree that dpctl was built in. */
+static const char *
+find_profile(struct ctx *c, const char *name)
+{
+    static const char *const directories[] = {"", "examples/", EXAMPLES "/", "/proc/self/exe"};
+    char path[PATH_MAX], program[PATH_MAX - 64];
+    if (strchr(name, '/') || !strcmp(name, "-") || !access(name, F_OK))
+        return name;
+    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
+        ssize_t n = readlink(directories[i], program, sizeof program - 32);
+        if (n > 0) {
+            program[n] = '\0';
+            strcpy(strrchr(program, '/') + 1, "../../../examples/");
+        }
+        if (is_in(n > 0 ? program : directories[i], name, path, sizeof path))
+            return words_keep(c, path, strlen(path));
+    }
+    return name;
 }
 
 static enum status
@@ -274,10 +314,13 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
     char *port_text;
     n = split_words(words, n, &port_text);
     if (!n)
-        return say_usage(c, "no profile given: write qos-apply FILE port=1");
+        return say_usage(c, "no profile given: write qos-apply FILE eth2");
     if (!port_text)
-        return say_usage(c, "no port given: add port=1, port=1,3,5-8 or port=all");
-    enum status read = profile_read(c, words[0], words + 1, n - 1, &p);
+        return say_usage(c, "no port given: add eth2, port=1,3,5-8 or port=all");
+    const char *file = find_profile(c, words[0]);
+    if (!file)
+        return say_memory(c);
+    enum status read = profile_read(c, file, words + 1, n - 1, &p);
     enum status st = ports_ask(c, &there);
     st = st ? st : take_port_list(c, port_text, &there, &ports);
     if (read && !st) /* its other lines may be wrong, too */
@@ -297,8 +340,9 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
 }
 
 static const char apply_help[] =
-    "  FILE             the profile (-: stdin); docs/dpctl-qos.md describes it, examples/ has some\n"
-    "  port=1,3,5-8     the ports that get these queues; port=all: every one\n"
+    "  FILE             the profile (-: stdin; home-router, office, ...: one of the examples, which\n"
+    "                   are in " EXAMPLES "); ofqos-profile(5) describes it\n"
+    "  port=1,3,5-8     the ports that get these queues; port=all: every one; eth2 alone is port=eth2\n"
     "  NAME=VALUE       the value of the profile's variable $NAME\n"
     "  --dry-run        shows the commands that would do it, and does nothing\n"
     "Queues that are not in the profile are removed.  All ports are changed in one step; if the\n"
@@ -320,10 +364,11 @@ static const char apply_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-apply",
-     .args = "FILE port=N,...|all [NAME=VALUE...] [--dry-run]",
+     .args = "FILE PORT|port=N,...|all [NAME=VALUE...] [--dry-run]",
      .help = "makes ports' queues what a profile says",
      .text = apply_help,
-     .examples = "qos-apply examples/home-router.qos port=1 up=20mbit down=100mbit",
+     .examples = "qos-apply examples/home-router.qos port=1 up=20mbit down=100mbit\n"
+                 "qos-apply home-router eth2 up=20mbit down=100mbit",
      .run = qos_apply,
      .options = COMMAND_DRY_RUN},
 };

@@ -183,23 +183,87 @@ qos_request(struct ctx *c, const struct command *self, char **words, int n)
     return text ? request(c, self->sched, text) : say_memory(c);
 }
 
+/* What qos-clear is told. */
+struct clearing {
+    const char *port, *class, *direction;
+};
+
+static enum status
+take_clearing(struct ctx *c, char *text, struct clearing *out)
+{
+    static const char keys[] =
+        "the port whose queues are to go: port=N or port=any; and, if only one "
+        "is to go, class=N";
+    char *save;
+    for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+        char *value = strchr(w, '=');
+        const char **to = !value || !strncasecmp(w, "port=", 5) ? &out->port
+                          : !strncasecmp(w, "class=", 6)        ? &out->class
+                          : !strncasecmp(w, "direction=", 10)   ? &out->direction
+                                                                : NULL;
+        if (!to || *to)
+            return say_usage(c, "%s: write %s", w, keys);
+        *to = value ? value + 1 : w;
+    }
+    return out->port ? DPCTL_OK : say_usage(c, "write %s", keys);
+}
+
+static bool
+is_class(const struct queue_entries *all, size_t i, const char *class, const char *direction)
+{
+    const struct qos_request *r = &all->v[i].config;
+    char name[QOS_NAME_ROOM], *end;
+    unsigned long number = strtoul(class, &end, 0);
+    bool in = queues_direction(&all->v[i]) == QOS_IN;
+    if (r->object_type != OFP_QOS_CLASS || (direction && in != !strcasecmp(direction, "in")))
+        return false;
+    return *end ? !strcmp(queues_name(r, name), class) : r->class_id == number;
+}
+
+/* The class goes by the command of its scheduler. */
+static enum status
+clear_class(struct ctx *c, const struct clearing *k)
+{
+    struct queue_entries all;
+    uint32_t no = OFPP_ANY;
+    char text[96];
+    bool some = false;
+    bool any = !strcasecmp(k->port, "any") || !strcasecmp(k->port, "all");
+    enum status st = any ? DPCTL_OK : ports_number(c, k->port, &no);
+    st = st ? st : queues_ask(c, no, QOS_ALL_CLASSES, &all);
+    for (size_t i = 0; !st && i < all.n; i++) {
+        const struct qos_request *r = &all.v[i].config;
+        if (!is_class(&all, i, k->class, k->direction))
+            continue;
+        some = true;
+        snprintf(text, sizeof text, "cmd=del,port=%u,class=%u,direction=%s", (unsigned)r->port_no,
+                 (unsigned)r->class_id, queues_direction(&all.v[i]) == QOS_IN ? "in" : "out");
+        st = request(c, r->sched, text);
+    }
+    return st || some
+               ? st
+               : say_failed(c, "port %s has no class %s: qos-show shows those that there are",
+                            k->port, k->class);
+}
+
 static enum status
 qos_clear(struct ctx *c, const struct command *self, char **words, int n)
 {
-    char text[96];
-    const char *all = words_join(c, words, n, ',');
-    if (!all)
-        return say_memory(c);
-    if (!n || strlen(all) + 32 > sizeof text)
-        return say_usage(c, "write the port whose queues are to go: port=N or port=any");
-    bool bare = strcspn(all, "=") > strcspn(all, ",");
-    int len =
-        snprintf(text, sizeof text, "cmd=del,%s%s", bare || !strchr(all, '=') ? "port=" : "", all);
-    enum status st = request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
-    if (st || strstr(all, "direction="))
+    char text[160], *all = words_join(c, words, n, ',');
+    struct clearing k = {0};
+    enum status st = all ? take_clearing(c, all, &k) : say_memory(c);
+    if (st)
         return st;
-    snprintf(text + len, sizeof text - (size_t)len, ",direction=in");
-    return request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
+    if (k.class)
+        return clear_class(c, &k);
+    for (int dir = QOS_OUT; !st && dir <= (k.direction ? QOS_OUT : QOS_IN); dir++) {
+        snprintf(text, sizeof text, "cmd=del,port=%.60s,direction=%.20s", k.port,
+                 k.direction      ? k.direction
+                 : dir == QOS_OUT ? "out"
+                                  : "in");
+        st = request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
+    }
+    return st;
 }
 
 /* ------------------------------------------------------------------------- the rows */
@@ -230,14 +294,16 @@ scheduler_offer(struct complete *k, const struct command *self)
 
 static const char clear_help[] =
     "  port=N           the port; port=any: every port\n"
+    "  class=N          only this class (its number or name), and what is below it\n"
     "  direction=out    only the queues for outgoing packets (in: incoming); default: both";
 
 static const struct command clear = {
     .name = "qos-clear",
-    .args = "port=N|any [direction=out|in]",
-    .help = "removes all queues of a port or of all ports, in one direction or in both",
+    .args = "port=N|any [class=CLASS] [direction=out|in]",
+    .help =
+        "removes all queues of a port or of all ports, in one direction or in both, or one class",
     .text = clear_help,
-    .examples = "qos-clear port=2\nqos-clear port=any",
+    .examples = "qos-clear port=2\nqos-clear port=any\nqos-clear port=2,class=12",
     .run = qos_clear,
 };
 

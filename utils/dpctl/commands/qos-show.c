@@ -6,6 +6,8 @@
 #include <core/words.h>
 #include <queues/queues.h>
 
+#include <oflib/plural.h>
+
 #include <qos/sched/units.h>
 
 #include <errno.h>
@@ -157,15 +159,15 @@ static void
 print_counters(struct of_wr *w, const struct qos_counters *n)
 {
     of_printf(
-        w, "sent %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64 ", overlimits %" PRIu64,
-        n->bytes, n->packets, n->drops, n->overlimits);
+        w, "sent %" PRIu64 " bytes %" PRIu64 " packet%s, dropped %" PRIu64 ", overlimits %" PRIu64,
+        n->bytes, n->packets, OF_S(n->packets), n->drops, n->overlimits);
     if (n->requeues)
         of_printf(w, ", requeues %" PRIu64, n->requeues);
     if (n->marked)
         of_printf(w, ", marked %" PRIu64, n->marked);
     if (n->backlog_bytes || n->backlog_packets)
-        of_printf(w, ", backlog %" PRIu32 " bytes %" PRIu32 " packets", n->backlog_bytes,
-                  n->backlog_packets);
+        of_printf(w, ", backlog %" PRIu32 " bytes %" PRIu32 " packet%s", n->backlog_bytes,
+                  n->backlog_packets, OF_S(n->backlog_packets));
 }
 
 static void
@@ -175,8 +177,8 @@ print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_ro
     struct queue_tin t;
     char wait[QOS_UNIT_TEXT], peak[QOS_UNIT_TEXT];
     for (size_t i = 0; queues_next_tin(tins, node, &i, &t);) {
-        of_printf(w, "\n%*stin %u: came %" PRIu64 " bytes %" PRIu64 " packets, dropped %" PRIu64,
-                  margin + 4, "", t.number, t.bytes, t.packets, t.drops);
+        of_printf(w, "\n%*stin %u: came %" PRIu64 " bytes %" PRIu64 " packet%s, dropped %" PRIu64,
+                  margin + 4, "", t.number, t.bytes, t.packets, OF_S(t.packets), t.drops);
         if (t.marked)
             of_printf(w, ", marked %" PRIu64, t.marked);
         if (t.backlog_bytes)

@@ -56,8 +56,8 @@ amount(struct ctx *c, const char *word, struct amount *out)
         if (out->v < 1 || out->v > OFP_QUEUE_RATE_MAX)
             return say_usage(c,
                              "a number without a unit is thousandths of the port's speed, 1 to %d, "
-                             "not '%s'; for a rate write %skbit or %smbit",
-                             OFP_QUEUE_RATE_MAX, word, word, word);
+                             "not '%s'; a rate has a unit, such as 500kbit or 6mbit",
+                             OFP_QUEUE_RATE_MAX, word);
         return DPCTL_OK;
     }
     out->is_rate = true;

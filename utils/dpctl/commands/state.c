@@ -10,6 +10,7 @@
 #include <queues/state-text.h>
 #include <queues/steps.h>
 
+#include <oflib/plural.h>
 #include <oflib/state.h>
 #include <qos/diff/diff.h>
 
@@ -46,7 +47,8 @@ say_saved(struct ctx *c, const char *file, uint32_t messages, size_t bytes)
         of_json_uint(&j, "bytes", bytes);
         of_json_end_object(&j);
     } else {
-        of_printf(&w, "saved %u messages (%zu bytes) to %s", messages, bytes, file);
+        of_printf(&w, "saved %u message%s (%zu bytes) to %s", messages, OF_S(messages), bytes,
+                  file);
     }
     return view_line(c, &w);
 }

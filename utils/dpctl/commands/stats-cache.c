@@ -8,6 +8,8 @@
 #include <core/view.h>
 #include <core/words.h>
 
+#include <oflib/plural.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,8 +124,8 @@ print_entry(struct of_wr *w, const struct stats *s, const struct of_cache_entry 
     of_printf(w, "  ");
     of_print_match(w, &e->match);
     print_actions(w, s, e);
-    of_printf(w, "\n    %" PRIu64 " packets, %" PRIu64 " bytes, in %" PRIu64 " frames", e->packets,
-              e->bytes, e->frames);
+    of_printf(w, "\n    %" PRIu64 " packet%s, %" PRIu64 " bytes, in %" PRIu64 " frame%s",
+              e->packets, OF_S(e->packets), e->bytes, e->frames, OF_S(e->frames));
     if (e->dropped)
         of_printf(w, "; the meter dropped %" PRIu64, e->dropped);
     of_printf(w, "; made %.1f s ago", (double)e->age_ns / 1e9);
@@ -153,7 +155,7 @@ print_refused(struct of_wr *w, const struct stats *s, const struct of_cache_reas
 {
     of_printf(w, "not in the kernel, ");
     print_reason(w, why->reason, sizeof why->reason);
-    of_printf(w, " (%" PRIu64 " request%s): ", why->requests, why->requests == 1 ? "" : "s");
+    of_printf(w, " (%" PRIu64 " request%s): ", why->requests, OF_S(why->requests));
     of_print_text(w, why->text, strnlen(why->text, sizeof why->text));
     of_printf(w, "\n");
     for (uint32_t i = 0; i < s->parts.n; i++) {
@@ -185,13 +187,15 @@ print_port(struct of_wr *w, const struct stats *s, const struct of_cache_port *p
 static void
 print_worker(struct of_wr *w, const struct of_cache_worker *k)
 {
-    of_printf(w, "worker %" PRIu32 ": %" PRIu64 " packets", k->worker, k->packets);
+    of_printf(w, "worker %" PRIu32 ": %" PRIu64 " packet%s", k->worker, k->packets,
+              OF_S(k->packets));
     if (k->entries)
         of_printf(w,
                   "; its flow cache: %" PRIu32 " of %" PRIu32 " entries, %" PRIu32
-                  " masks, %" PRIu64 " hits, %" PRIu64 " misses, not asked %" PRIu64
+                  " mask%s, %" PRIu64 " hit%s, %" PRIu64 " miss%s, not asked %" PRIu64
                   ", withdrawn %" PRIu64,
-                  k->used, k->entries, k->masks, k->hits, k->misses, k->bypassed, k->withdrawn);
+                  k->used, k->entries, k->masks, OF_S(k->masks), k->hits, OF_S(k->hits), k->misses,
+                  k->misses == 1 ? "" : "es", k->bypassed, k->withdrawn);
     of_printf(w, "\n");
 }
 

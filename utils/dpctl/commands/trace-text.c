@@ -2,6 +2,8 @@
 /* A trace for people: a line for each event, then what comes of the packet. */
 #include "trace-parts.h"
 
+#include <oflib/plural.h>
+
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -260,7 +262,7 @@ put_group(struct of_wr *w, const void *event, const struct trace_shown *t)
     }
     of_printf(w, "group %" PRIu32 ", ", e->group_id);
     of_print_number(w, &of_fmt_OFPGT, e->group_type);
-    of_printf(w, ", %" PRIu32 " bucket%s", e->buckets, e->buckets == 1 ? "" : "s");
+    of_printf(w, ", %" PRIu32 " bucket%s", e->buckets, OF_S(e->buckets));
     if (e->group_type == OFPGT_SELECT)
         of_printf(w, ": hash 0x%08" PRIx32 " is %" PRIu64 " of weights 0 to %" PRIu32, e->hash,
                   (uint64_t)e->hash * e->total_weight >> 32,

@@ -3,6 +3,8 @@
  * kernel's queues below it, and by the interfaces. */
 #include "packet-text.h"
 
+#include <oflib/plural.h>
+
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/ports.h>
@@ -111,7 +113,7 @@ print_sample(struct of_wr *w, const struct of_drop_sample *s)
 static void
 print_packets(struct of_wr *w, uint64_t n)
 {
-    of_printf(w, "%" PRIu64 " packet%s", n, n == 1 ? "" : "s");
+    of_printf(w, "%" PRIu64 " packet%s", n, OF_S(n));
 }
 
 static void
@@ -263,6 +265,8 @@ take_word(struct why *k, char *word)
         if (st)
             return st;
     }
+    if (!packet_drops_is(&k->drops, word) && ports_is(k->c, word, &k->port)) /* "eth1" */
+        return DPCTL_OK;
     return packet_drops_find(k->c, &k->drops, word, &k->only);
 }
 
@@ -286,7 +290,8 @@ why_dropped(struct ctx *c, const struct command *self, char **words, int n)
 
 static const char why_dropped_help[] =
     "  REASON      only this one\n"
-    "  port=PORT   only reasons whose last packets came in or were to leave by this port\n"
+    "  port=PORT   only reasons whose last packets came in or were to leave by this port;\n"
+    "              eth1 alone is port=eth1\n"
     "  seconds=N   waits so long, and shows how many a second there are\n"
     "  all=yes     also reasons that dropped nothing\n"
     "Each reason has up to four of its last packets, at most one a millisecond.  What is dropped\n"
@@ -294,10 +299,10 @@ static const char why_dropped_help[] =
 
 static const struct command rows[] = {
     {.name = "why-dropped",
-     .args = "[REASON] [port=PORT] [seconds=N] [all=yes]",
+     .args = "[REASON] [PORT|port=PORT] [seconds=N] [all=yes]",
      .help = "why packets were dropped, what to do, and the last of them",
      .text = why_dropped_help,
-     .examples = "why-dropped\nwhy-dropped no_match\nwhy-dropped port=1 seconds=1",
+     .examples = "why-dropped\nwhy-dropped no_match\nwhy-dropped eth1 seconds=1",
      .run = why_dropped,
      .asks = true},
 };

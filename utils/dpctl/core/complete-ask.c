@@ -100,7 +100,8 @@ complete_tables(struct complete *k, size_t keep)
     for (uint32_t i = 0; i < tables->n; i++) {
         const struct of_table_stats *t = OF_AT(tables, i, struct of_table_stats);
         char help[40];
-        snprintf(help, sizeof help, "%u flow entries", (unsigned)t->active_count);
+        snprintf(help, sizeof help, "%u flow entr%s", (unsigned)t->active_count,
+                 t->active_count == 1 ? "y" : "ies");
         if (t->active_count)
             offer_number(k, keep, t->table_id, help);
     }

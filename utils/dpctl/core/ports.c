@@ -122,14 +122,20 @@ ports_find(struct of_parse *p, const char *what, const char *name, size_t n, uin
     return 0;
 }
 
-enum status
-ports_number(struct ctx *c, const char *word, uint32_t *no)
+bool
+ports_is(struct ctx *c, const char *word, uint32_t *no)
 {
     uint64_t v;
     if (of_parse_number(&c->parse, "port", word, &of_fmt_PORT, 32, &v))
-        return say_parse(c, -EINVAL);
+        return false;
     *no = (uint32_t)v;
-    return DPCTL_OK;
+    return true;
+}
+
+enum status
+ports_number(struct ctx *c, const char *word, uint32_t *no)
+{
+    return ports_is(c, word, no) ? DPCTL_OK : say_parse(c, -EINVAL);
 }
 
 enum status

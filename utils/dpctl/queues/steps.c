@@ -5,6 +5,8 @@
 #include <core/words.h>
 #include <queues/steps.h>
 
+#include <oflib/plural.h>
+
 #include <qos/profile/map.h>
 
 #include <inttypes.h>
@@ -231,6 +233,6 @@ steps_run(struct ctx *c, const struct steps *s)
     c->json = json;
     if (st || json)
         return st ? st : show_steps(c, s, false);
-    of_printf(&w, "done: %zu request%s in one bundle", s->n, s->n == 1 ? "" : "s");
+    of_printf(&w, "done: %zu request%s in one bundle", s->n, OF_S(s->n));
     return view_line(c, &w);
 }

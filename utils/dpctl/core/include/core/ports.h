@@ -13,6 +13,9 @@ const struct of_port *ports_desc(const struct of_list *ports, uint32_t no); /* N
 uint64_t ports_speed(const struct of_port *port); /* bit/s; 0: unknown, also of NULL */
 
 /* "5", "local", "eth1": a port as a person writes it. */
+/* Is the word a port's number or name?  Says nothing; c->parse.why has why it isn't. */
+bool ports_is(struct ctx *c, const char *word, uint32_t *no);
+
 enum status ports_number(struct ctx *c, const char *word, uint32_t *no);
 
 /* The switch's port of this number or name; in the arena. */
