@@ -249,11 +249,11 @@ no_field(struct of_parse *p, struct of_span word)
     struct of_span rest = word;
     struct of_span name = of_span_take(&rest, '=');
     char absent[OF_ABSENT_TEXT];
-    if (of_absent(word.p, word.n, absent, sizeof absent))
-        return of_parse_wrong(p, "%s", absent);
     if (of_span_tag(&of_list_actions, name))
         return of_parse_wrong(p, "%.*s is an action: write apply:%.*s or write:%.*s", SPAN(name),
                               SPAN(word), SPAN(word));
+    if (of_absent(word.p, word.n, absent, sizeof absent))
+        return of_parse_wrong(p, "%s", absent);
     if (of_span_has(name, ':') || !of_span_has(word, '=')) {
         struct of_unknown u = of_unknown(of_span_take(&name, ':'));
         of_unknown_try_tags(&u, &of_list_instructions);
