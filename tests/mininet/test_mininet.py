@@ -90,6 +90,32 @@ def test_limited_links(inside):
     assert 'OFPSFC_PERM' in found['no slicing'] and '--no-slicing' in found['no slicing']
 
 
+def test_the_class_of_python3_ofqos(inside):
+    found, _ = script(inside, 'ofqos_switch.py')
+    assert found['dropped'] == 0 and found['address'] == 'unix:/tmp/s1.sock'
+    assert found['place'] == {'5:1': 'root', '1:ffff': 'root', '1:fffe': '1:ffff'}
+    assert LIMIT / 2 < found['limited'] < LIMIT * 1.1
+    assert (found['queue'], found['flow'], found['cleared']) == ('', '', '')
+    assert 2 < found['in a queue'] < 4.4
+    assert found['left'] == {'5:1': 'root'} and found['ended']
+    assert 'ofdatapath is neither in PATH nor in' in found['lacking'] and 'install ofqos' in found['lacking']
+    if not offload.works():
+        assert int(re.search(r'kernel_hits +(\d+)', found['counters'])[1]) > 100
+
+
+def test_the_class_with_the_command(inside):
+    """Each dpctl line of the documents, at the addresses that mn makes"""
+    with_class = ('--custom', '/tmp/repository/controllers/python/ofqos/mininet.py', '--switch', 'ofqos')
+    for switch in (('--switch', 'user,dpopts='), with_class):
+        out = inside('sh', '-c', 'printf "sh dpctl tcp:127.0.0.1:6654 show\\nsh dpctl tcp:127.0.0.1:6655 show\\n" '
+                     '>/tmp/lines; mn "$@"', 'mn', *switch, '--controller', 'remote', '--topo', 'linear,2', '--wait',
+                     '--post', '/tmp/lines', '--test', 'pingall')
+        assert 'Results: 0% dropped (2/2 received)' in out
+        assert ' s1-eth1 ' in out and ' s2-eth1 ' in out
+    out = inside('mn', *with_class, '--controller', 'none', '--topo', 'linear,2', '--test', 'pingall')
+    assert 'Results: 0% dropped (2/2 received)' in out
+
+
 @pytest.mark.slow
 def test_the_kernel_as_cache(inside):
     """Nothing here says how fast the machine is, so only that the kernel does the work"""
