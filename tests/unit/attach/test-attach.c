@@ -7,6 +7,7 @@
 
 #include "liveness.h"
 #include "port-attach.h"
+#include "port-owner.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -84,6 +85,18 @@ port_set_flags(struct port *p, uint32_t ofppc_config, bool link_down)
 
 void
 port_set_config(struct port *p, uint32_t ofppc_config)
+{
+}
+
+int
+sw_port_own(struct sw *of, struct sw_port *p, const struct qos_link_info *link, char *why,
+            size_t why_len)
+{
+    return 0;
+}
+
+void
+sw_port_disown(struct sw_port *p)
 {
 }
 
