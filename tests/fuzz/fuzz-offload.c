@@ -31,6 +31,7 @@ enum {
     FLAG_PARTIAL = 4,
     FLAG_OTHER_FILTER = 8, /* another socket's filter has zeroed skb->cb */
     FLAG_ORPHAN = 16,      /* nobody hears the ring, and the entries linger */
+    FLAG_INNER = 32,       /* the partial checksum is a tunnel's inner one */
 };
 static const uint8_t kinds[] = {VIRTIO_NET_HDR_GSO_NONE, VIRTIO_NET_HDR_GSO_TCPV4,
                                 VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4};
@@ -74,6 +75,20 @@ put_pseudo_sum(struct both *b)
     memcpy(b->s.data + at - (b->s.s.vlan_present ? VLAN_TAG : 0), p->data + at, 2);
 }
 
+/* Somewhere in a datagram with a checksum that is whole: what follows is as good as an inner header's. */
+static void
+set_inner(struct both *b)
+{
+    struct packet *p = &b->p;
+    struct skb_view v;
+    if (!programs_read(&b->s, &v) || !v.inside || p->len < p->l4 + UDP_HEADER + 20)
+        return;
+    p->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    p->vnet.csum_start = (uint16_t)(p->l4 + UDP_HEADER);
+    p->vnet.csum_offset = TCP_CSUM_AT;
+    b->s.partial = true;
+}
+
 /* The checksum's place is right: who sends other ones to a port is the kernel itself. */
 static void
 set_vnet(struct both *b, uint8_t flags, uint16_t mss)
@@ -84,7 +99,9 @@ set_vnet(struct both *b, uint8_t flags, uint16_t mss)
         p->vnet.gso_size = mss;
         b->s.s.gso_size = mss;
     }
-    if (flags & FLAG_PARTIAL && is_whole_tcp_or_udp(p)) {
+    if (flags & FLAG_INNER) {
+        set_inner(b);
+    } else if (flags & FLAG_PARTIAL && is_whole_tcp_or_udp(p)) {
         p->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
         p->vnet.csum_start = (uint16_t)p->l4;
         p->vnet.csum_offset = p->key.ip_proto == PROTO_TCP ? TCP_CSUM_AT : UDP_CSUM_AT;
@@ -142,28 +159,16 @@ ends_with_ip(const struct packet *p)
            ip_view(p->data, p->len, p->l3, type == TYPE_IPV6, false, &v) && v.end == p->len;
 }
 
+/* The kernel does not tell the programs of what kind a super-packet is: where lengths say that there is a packet in a
+ * datagram, they take it for a tunnel's.  Whether the frame is what they take it for. */
 static bool
-is_tunnel_port(uint16_t port)
+is_as_it_seems(const struct both *b)
 {
-    return port == 4789 || port == 8472 || port == 6081;
-}
-
-/* The kernel does not tell the programs of what kind a super-packet is: they take a datagram to a tunnel's port for
- * that tunnel's, and others for a datagram.  Whether the frame is what they take it for. */
-static bool
-is_as_it_seems(const struct packet *p)
-{
-    bool tcp = gso_kind(p) != VIRTIO_NET_HDR_GSO_UDP_L4;
-    if (p->key.ip_proto != PROTO_UDP || !p->l4)
-        return tcp;
-    uint16_t port = of_get16(p->data + p->l4 + 2);
-    const uint8_t *tunnel = p->data + p->l4 + UDP_HEADER;
-    if (!is_tunnel_port(port))
-        return !tcp;
-    if (!tcp || p->len - p->l4 < UDP_HEADER + 8)
-        return false;
-    return port == 6081 ? tunnel[0] < 0x40 && of_get16(tunnel + 2) == TYPE_ETHERNET
-                        : tunnel[0] == 8 && !of_get16(tunnel + 2);
+    const struct packet *p = &b->p;
+    bool udp = p->key.ip_proto == PROTO_UDP && p->l4;
+    if (gso_kind(p) == VIRTIO_NET_HDR_GSO_UDP_L4)
+        return udp && !b->view.inside;
+    return b->view.transport == PROTO_TCP && (!udp || b->view.inside);
 }
 
 static void
@@ -181,7 +186,7 @@ compare_views(const struct both *b)
     if (type == TYPE_IPV6 && b->view.ttl != p->data[p->l3 + IPV6_HOPS_AT])
         broken("the hop limit is another one");
     struct packet_wire w = packet_wire(p);
-    if (!b->view.cuts || w.cut == PACKET_CUT_BY_NOBODY || !ends_with_ip(p) || !is_as_it_seems(p))
+    if (!b->view.cuts || w.cut == PACKET_CUT_BY_NOBODY || !ends_with_ip(p) || !is_as_it_seems(b))
         return;
     if (w.packets != b->view.packets || w.bytes != b->view.bytes) {
         fprintf(stderr, "%u packets, %u bytes; in the kernel %llu, %llu\n", w.packets, w.bytes,
@@ -316,11 +321,16 @@ compare_outs(const struct actions *a, struct packet *p, const struct skb_out *o,
         broken("more comes out");
 }
 
+/* Might the outer checksum be a partial one, and the inner one as well? */
 static bool
-is_tunnel_with_sum(const struct packet *p)
+is_ambiguous(const struct both *b)
 {
-    return p->key.ip_proto == PROTO_UDP && p->l4 && p->len >= p->l4 + UDP_HEADER &&
-           is_tunnel_port(of_get16(p->data + p->l4 + 2)) && of_get16(p->data + p->l4 + 6);
+    const struct packet *p = &b->p;
+    bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
+    struct ip_view v;
+    return b->view.inside && !b->s.s.gso_size && ip_view(p->data, p->len, p->l3, v6, false, &v) &&
+           of_get16(p->data + p->l4 + UDP_CSUM_AT) ==
+               ip_pseudo_sum(p->data + p->l3, v6, PROTO_UDP, v.end - p->l4);
 }
 
 /* Whether user space is to look though there is an entry. */
@@ -328,7 +338,7 @@ static bool
 is_beyond_entry(const struct both *b, const struct offload_rule *r)
 {
     return b->view.ttl < r->min_ttl || (b->s.s.gso_size && !b->view.cuts) ||
-           (offload_rule_covered(r) && is_tunnel_with_sum(&b->p));
+           (offload_rule_covered(r) && is_ambiguous(b));
 }
 
 /* True: the programs have sent the frame. */

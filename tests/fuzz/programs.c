@@ -236,6 +236,19 @@ bpf_csum_diff(const __be32 *from, __u32 from_size, const __be32 *to, __u32 to_si
     return sum;
 }
 
+/* Nobody has looked at the frame's checksums. */
+long
+bpf_csum_level(struct __sk_buff *s, __u64 level)
+{
+    return -EACCES;
+}
+
+__s64
+bpf_csum_update(struct __sk_buff *s, __wsum csum)
+{
+    return -ENOTSUP;
+}
+
 /* ------------------------------------------------------------------ sending */
 
 static long
@@ -303,6 +316,8 @@ programs_read(struct skb *s, struct skb_view *out)
     out->l3 = f.l3 + tag;
     out->l4 = f.l4 ? f.l4 + tag : 0;
     out->ttl = f.ttl;
+    out->inside = f.key.proto == PROTO_UDP && f.l4 && inside_of(&s->s, f.l4 + UDP_HEADER);
+    out->transport = s->s.gso_size ? (uint8_t)(layers_of(&s->s, TYPE_ETH, 0) >> 32) : 0;
     out->cuts = f.header != 0;
     out->packets = w.packets;
     out->bytes = w.bytes;

@@ -29,6 +29,8 @@ struct skb_view {
     uint64_t key[OFFLOAD_WORDS];
     uint32_t l3, l4; /* in the frame with its tag */
     uint32_t ttl;
+    bool inside;             /* it is a datagram with a packet in it */
+    uint8_t transport;       /* whose payload a super-packet's is, as far as they know */
     bool cuts;               /* it is a super-packet of which they know how it is cut */
     uint64_t packets, bytes; /* on the wire */
 };

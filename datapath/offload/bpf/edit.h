@@ -25,7 +25,8 @@ l3_of(const struct offload_at *at)
 static __always_inline __u32
 l4_of(const struct offload_at *at)
 {
-    return l3_of(at) + (where_is_v6(at->where) ? IPV6_HEADER : IPV4_HEADER);
+    return l3_of(at) + (where_is_v6(at->where) ? IPV6_HEADER : IPV4_HEADER) +
+           where_jumbo(at->where);
 }
 
 /* Where the transport's checksum is; 0: it has none that covers addresses and ports. */
@@ -45,6 +46,15 @@ static __always_inline __u64
 sum_flags(const struct offload_at *at)
 {
     return where_proto(at->where) == PROTO_UDP ? BPF_F_MARK_MANGLED_0 : 0;
+}
+
+/* Must the program itself keep the checksum right (lookup.h, tell_sum)?  The kernel does where it has checked
+ * the sum, or has it of the whole frame: then none is partial. */
+static __always_inline int
+is_whole(struct __sk_buff *skb, const struct offload_at *at)
+{
+    return where_whole(at->where) && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) < 0 &&
+           (__s64)bpf_csum_update(skb, 0) < 0;
 }
 
 static __noinline int
@@ -134,13 +144,30 @@ set_ttl(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 ttl)
     return set_ipv4_half(skb, l3, IPV4_TTL_AT, old, now);
 }
 
+/* The transport's checksum follows a change.  size: 2 or 4; 0: `now` is the difference.  address: of the
+ * pseudo-header. */
+static __noinline int
+follow(struct __sk_buff *skb, struct offload_at *at, __u64 old, __u64 now, __u32 size_address)
+{
+    __u32 sum = sum_at(at), size = size_address & 0xf, address = size_address & BPF_F_PSEUDO_HDR;
+    __u16 is, zero = 0xffff; /* its other form: 0 says that there is none */
+    if (!sum)
+        return 0;
+    if (!is_whole(skb, at))
+        return bpf_l4_csum_replace(skb, sum, old, now, size | address | sum_flags(at));
+    int err = bpf_l3_csum_replace(skb, sum, old, now, size);
+    if (err || bpf_skb_load_bytes(skb, sum, &is, sizeof is) || is)
+        return err;
+    return bpf_skb_store_bytes(skb, sum, &zero, sizeof zero, 0);
+}
+
 static __noinline int
 set_ipv4(struct __sk_buff *skb, struct offload_at *at, __u32 which, __u32 now)
 {
-    __u32 old, l3 = l3_of(at), offset = l3 + IPV4_SRC_AT + (which & 4), sum = sum_at(at);
+    __u32 old, l3 = l3_of(at), offset = l3 + IPV4_SRC_AT + (which & 4);
     int err = bpf_skb_load_bytes(skb, offset, &old, 4);
-    if (!err && sum)
-        err = bpf_l4_csum_replace(skb, sum, old, now, BPF_F_PSEUDO_HDR | 4 | sum_flags(at));
+    if (!err)
+        err = follow(skb, at, old, now, 4 | BPF_F_PSEUDO_HDR);
     if (!err)
         err = bpf_l3_csum_replace(skb, l3 + IPV4_SUM_AT, old, now, 4);
     return err ? err : bpf_skb_store_bytes(skb, offset, &now, 4, 0);
@@ -151,12 +178,11 @@ static __noinline int
 set_ipv6(struct __sk_buff *skb, struct offload_at *at, __u32 half, __u64 now)
 {
     __u64 old;
-    __u32 offset = l3_of(at) + IPV6_SRC_AT + (half & 3) * 8, sum = sum_at(at);
+    __u32 offset = l3_of(at) + IPV6_SRC_AT + (half & 3) * 8;
     int err = bpf_skb_load_bytes(skb, offset, &old, 8);
-    if (!err && sum) {
-        __s64 diff = bpf_csum_diff((__be32 *)&old, 8, (__be32 *)&now, 8, 0);
-        err = bpf_l4_csum_replace(skb, sum, 0, diff, BPF_F_PSEUDO_HDR | sum_flags(at));
-    }
+    if (!err)
+        err = follow(skb, at, 0, bpf_csum_diff((__be32 *)&old, 8, (__be32 *)&now, 8, 0),
+                     BPF_F_PSEUDO_HDR);
     return err ? err : bpf_skb_store_bytes(skb, offset, &now, 8, 0);
 }
 
@@ -164,10 +190,10 @@ static __noinline int
 set_tp(struct __sk_buff *skb, struct offload_at *at, __u32 which, __u32 now)
 {
     __u16 old, port = *(__u16 *)&now; /* in its first two bytes */
-    __u32 offset = l4_of(at) + (which & 2), sum = sum_at(at);
+    __u32 offset = l4_of(at) + (which & 2);
     int err = bpf_skb_load_bytes(skb, offset, &old, 2);
-    if (!err && sum)
-        err = bpf_l4_csum_replace(skb, sum, old, port, 2 | sum_flags(at));
+    if (!err)
+        err = follow(skb, at, old, port, 2);
     return err ? err : bpf_skb_store_bytes(skb, offset, &port, 2, 0);
 }
 

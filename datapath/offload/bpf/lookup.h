@@ -3,41 +3,9 @@
 #ifndef OFFLOAD_BPF_LOOKUP_H
 #define OFFLOAD_BPF_LOOKUP_H
 
-#include "maps.h"
+#include "layers.h"
 
-#define ETH_HEADER  14
-#define TYPE_AT     12
-#define VLAN_TAG    4
-#define IPV4_HEADER 20
-#define IPV6_HEADER 40
-#define FRAGMENT    0x3fff /* more of them, or one that is not the first */
-#define VID_PRESENT 0x1000
-#define HAS_L3      0x8000 /* packet/key.h */
-#define HAS_L4      0x4000
-#define ND_FIRST    133 /* router solicitation to redirect */
-#define ND_LAST     137
-#define TYPE_IPV4   0x0800
-#define TYPE_ETH    0x6558 /* a frame in a tunnel */
-
-/* UDP's ports of tunnels. */
-#define PORT_VXLAN     4789
-#define PORT_VXLAN_OLD 8472 /* Linux's own default */
-#define PORT_GENEVE    6081
-#define UDP_SUM_AT     6
-#define TYPE_VLAN      0x8100
-#define TYPE_IPV6      0x86dd
-#define TYPE_MPLS      0x8847
-#define TYPE_MPLS_MC   0x8848
-#define TYPE_SVLAN     0x88a8
-#define TYPE_PBB       0x88e7
-#define PROTO_ICMP     1
-#define PROTO_IPIP     4
-#define PROTO_TCP      6
-#define PROTO_UDP      17
-#define PROTO_IPV6     41
-#define PROTO_GRE      47
-#define PROTO_ICMPV6   58
-#define PROTO_SCTP     132
+#define ADDRESSES_AT 6 /* words: both IP addresses, to the end */
 
 /* The words of a key, member by member. */
 union key {
@@ -66,16 +34,25 @@ struct frame {
     __u32 header; /* bytes in front of the payload; 0: no super-packet, or not known */
     __u32 ttl;
     __u32 tags;
+    __u32 jumbo; /* bytes of the header that says a super-packet's length; no segment has it */
+    __u32 l4_len; /* with what follows, as the IP header says */
+    __u32 whole;  /* the datagram's checksum is not a partial one */
 };
 
-/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, and WHERE_HOST. */
+static __always_inline int
+is_v6(const struct frame *f)
+{
+    return f->l4 - f->l3 - f->jumbo == IPV6_HEADER;
+}
+
+/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, WHERE_HOST, jumbo: 1, whole: 1. */
 #define WHERE_HOST (1 << 19) /* the host gets the frame, too */
 
 static __always_inline __u32
 where_of(const struct frame *f)
 {
-    return f->header | f->tags << 8 | (f->l4 - f->l3 == IPV6_HEADER) << 10 |
-           (__u32)f->key.proto << 11;
+    return f->header | f->tags << 8 | (__u32)is_v6(f) << 10 | (__u32)f->key.proto << 11 |
+           (__u32) !!f->jumbo << 20 | f->whole << 21;
 }
 
 static __always_inline __u32
@@ -102,6 +79,18 @@ where_proto(__u32 where)
     return where >> 11 & 0xff;
 }
 
+static __always_inline __u32
+where_jumbo(__u32 where)
+{
+    return where >> 20 & 1 ? IPV6_JUMBO : 0;
+}
+
+static __always_inline int
+where_whole(__u32 where)
+{
+    return where >> 21 & 1;
+}
+
 /* ------------------------------------------------------------------ parsing */
 
 /* The transport's fields, as parse_l4 in packet/parse.c has them.  False: user space is to look, also at
@@ -109,8 +98,9 @@ where_proto(__u32 where)
 static __always_inline int
 parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
 {
-    __u8 proto = f->key.proto, v6 = f->l4 - f->l3 == IPV6_HEADER;
+    __u8 proto = f->key.proto, v6 = is_v6(f);
     __be16 port[2];
+    f->l4_len = room;
     __u32 least = proto == PROTO_TCP ? 20 : proto == PROTO_UDP ? 8 : proto == PROTO_SCTP ? 12 : 4;
     if (proto != PROTO_TCP && proto != PROTO_UDP && proto != PROTO_SCTP &&
         proto != (v6 ? PROTO_ICMPV6 : PROTO_ICMP))
@@ -124,7 +114,7 @@ parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
         return !v6 || type < ND_FIRST || type > ND_LAST;
     }
     f->key.tp_dst = port[1];
-    return proto != PROTO_SCTP || !skb->gso_size;
+    return 1;
 }
 
 static __always_inline int
@@ -141,6 +131,8 @@ parse_ipv4(struct __sk_buff *skb, struct frame *f)
         ip.fragment & bpf_htons(FRAGMENT))
         return 0;
     __u32 total = bpf_ntohs(ip.total);
+    if (!total && skb->gso_size) /* a super-packet that is longer than this can say */
+        total = skb->len - f->l3;
     if (total < IPV4_HEADER || total > skb->len - f->l3)
         return 0;
     f->key.dscp = ip.tos >> 2;
@@ -151,6 +143,25 @@ parse_ipv4(struct __sk_buff *skb, struct frame *f)
     f->ttl = ip.ttl;
     f->l4 = f->l3 + IPV4_HEADER;
     return parse_l4(skb, f, total - IPV4_HEADER);
+}
+
+/* A super-packet that is longer than the IPv6 header can say: Linux puts the jumbo payload option (RFC 2675)
+ * behind it, and takes it out again where it cuts. */
+static __always_inline int
+parse_jumbo(struct __sk_buff *skb, struct frame *f, __u8 *next)
+{
+    struct {
+        __u8 next, len, option, bytes;
+        __be32 length;
+    } hop;
+    if (*next != PROTO_HOP)
+        return 1;
+    if (bpf_skb_load_bytes(skb, f->l4, &hop, sizeof hop) || hop.len || hop.option != JUMBO_OPTION)
+        return 0;
+    *next = hop.next;
+    f->jumbo = IPV6_JUMBO;
+    f->l4 += IPV6_JUMBO;
+    return 1;
 }
 
 static __always_inline int
@@ -167,13 +178,18 @@ parse_ipv6(struct __sk_buff *skb, struct frame *f)
     __u32 head = bpf_ntohl(ip.head), room = bpf_ntohs(ip.length);
     if (head >> 28 != 6 || IPV6_HEADER + room > skb->len - f->l3)
         return 0;
+    f->l4 = f->l3 + IPV6_HEADER;
+    if (!room && skb->gso_size) {
+        if (!parse_jumbo(skb, f, &ip.next))
+            return 0;
+        room = skb->len - f->l4;
+    }
     f->key.dscp = head >> 22 & 0x3f;
     f->key.ecn = head >> 20 & 3;
     f->key.proto = ip.next;
     f->key.flabel = bpf_htonl(head & 0xfffff);
     __builtin_memcpy(f->key.src, ip.addresses, sizeof ip.addresses);
     f->ttl = ip.ttl;
-    f->l4 = f->l3 + IPV6_HEADER;
     return parse_l4(skb, f, room);
 }
 
@@ -198,82 +214,6 @@ parse_pbb(struct __sk_buff *skb, struct frame *f)
         return 0;
     __builtin_memcpy(f->key.isid, tag + 1, sizeof f->key.isid);
     return 1;
-}
-
-/* ------------------------------------------------------------------ super-packets */
-
-#define LAYERS   10              /* of headers in headers */
-#define PROTO(p) (0x10000 | (p)) /* beside EtherTypes */
-#define GENEVE   0x20000
-
-static __always_inline __u32
-half_at(const __u8 *h, int at)
-{
-    return (__u32)h[at] << 8 | h[at + 1];
-}
-
-/* Room for a header's first bytes, as far as they tell what comes next. */
-struct layer {
-    __u8 h[ETH_HEADER];
-};
-
-static __always_inline __u64
-next_is(__u32 layer, __u32 len)
-{
-    return (__u64)layer << 32 | len;
-}
-
-/* The kind of header that comes next, << 32 (0: unknown, 1: the payload), and this one's length.
- * Not static, so that the verifier looks at it once and not once for each way through the loop
- * below. */
-__noinline __u64
-ofqos_next_layer(const struct layer *l, __u32 layer)
-{
-    if (!l)
-        return 0;
-    const __u8 *h = l->h;
-    switch (layer) {
-    case TYPE_IPV4: return next_is(PROTO(h[9]), (h[0] & 15) * 4);
-    case TYPE_IPV6: return next_is(PROTO(h[6]), IPV6_HEADER);
-    case TYPE_ETH: return next_is(half_at(h, TYPE_AT), ETH_HEADER);
-    case TYPE_VLAN:
-    case TYPE_SVLAN: return next_is(half_at(h, 2), VLAN_TAG);
-    case TYPE_PBB: return next_is(TYPE_ETH, 4);
-    case TYPE_MPLS:
-    case TYPE_MPLS_MC:
-        layer = !(h[2] & 1) ? layer : h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0;
-        return next_is(layer, 4);
-    case PROTO(PROTO_IPIP): return next_is(TYPE_IPV4, 0);
-    case PROTO(PROTO_IPV6): return next_is(TYPE_IPV6, 0);
-    case PROTO(PROTO_GRE): /* checksum, key and sequence number, if they are there */
-        if (h[1] & 7)
-            return 0;
-        return next_is(half_at(h, 2), 4 + (h[0] >> 5 & 4) + (h[0] >> 3 & 4) + (h[0] >> 2 & 4));
-    case PROTO(PROTO_TCP): return next_is(1, (h[12] >> 4) * 4);
-    case PROTO(PROTO_UDP):
-        if (half_at(h, 2) == PORT_GENEVE)
-            return next_is(GENEVE, 8);
-        if (half_at(h, 2) != PORT_VXLAN && half_at(h, 2) != PORT_VXLAN_OLD)
-            return next_is(1, 8);
-        return next_is(TYPE_ETH, 8 + 8); /* VXLAN */
-    case GENEVE: return next_is(half_at(h, 2), 8 + (h[0] & 0x3f) * 4);
-    default: return 0;
-    }
-}
-
-/* The bytes in front of a super-packet's payload, which each of its segments has; 0: not known. */
-static __noinline __u32
-header_of(struct __sk_buff *skb, __u32 layer, __u32 at)
-{
-    for (int i = 0; i < LAYERS && layer > 1; i++) {
-        struct layer l;
-        if (bpf_skb_load_bytes(skb, at, l.h, sizeof l.h))
-            return 0;
-        __u64 next = ofqos_next_layer(&l, layer);
-        layer = next >> 32;
-        at += (__u32)next;
-    }
-    return layer == 1 && at < 256 ? at : 0;
 }
 
 /* ------------------------------------------------------------------ the frame */
@@ -329,7 +269,7 @@ parse(struct __sk_buff *skb, struct frame *f)
     if (!parse_type(skb, f, head.type))
         return 0;
     if (skb->gso_size)
-        f->header = header_of(skb, bpf_ntohs(head.type), f->l3);
+        f->header = (__u8)layers_of(skb, bpf_ntohs(head.type), f->l3);
     return 1;
 }
 
@@ -457,32 +397,54 @@ is_held(struct offload_entry *e, const struct offload_port *p)
     return --e->hold_n != 0;
 }
 
-/* Is it a tunnel's, with a checksum?  The sender may have left the inner checksum to be made.  The kernel
- * then takes the outer one for unfinished, too, and an edit of what it covers would spoil it
- * (bpf_l4_csum_replace). */
-static __noinline int
-is_tunnel_with_sum(struct __sk_buff *skb, const struct frame *f)
+/* The sum of the pseudo-header, which is in the checksum's place as long as that is to be made. */
+static __always_inline __be16
+pseudo_sum(const struct frame *f)
 {
-    __be16 sum, port = f->key.tp_dst;
-    if (f->key.proto != PROTO_UDP ||
-        (port != bpf_htons(PORT_VXLAN) && port != bpf_htons(PORT_VXLAN_OLD) &&
-         port != bpf_htons(PORT_GENEVE)))
-        return 0;
-    return bpf_skb_load_bytes(skb, f->l4 + UDP_SUM_AT, &sum, sizeof sum) || sum;
+    __u64 sum = bpf_htons(f->l4_len) + bpf_htons(PROTO_UDP);
+    for (int i = ADDRESSES_AT; i < OFFLOAD_WORDS; i++)
+        sum += (f->key.w[i] >> 32) + (__u32)f->key.w[i];
+    sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (sum & 0xffff) + (sum >> 16);
+}
+
+/* Who edits what a datagram's checksum covers must know whether that is a partial one.  The kernel does, but
+ * for a tunnel's: a partial checksum inside of it, which the sender has left to be made, makes it take the outer one
+ * for partial, too.  The bytes tell: hardly ever is a whole checksum the sum of its pseudo-header.  What may be such
+ * a tunnel's datagram is for user space, where the header in front of the frame tells.  False: it is. */
+static __noinline int
+tell_sum(struct __sk_buff *skb, struct frame *f)
+{
+    __be16 sum;
+    if (f->key.proto != PROTO_UDP || !f->l4 ||
+        bpf_skb_load_bytes(skb, f->l4 + UDP_SUM_AT, &sum, sizeof sum) || !sum)
+        return 1;
+    f->whole = sum != pseudo_sum(f);
+    return f->whole || skb->gso_size || !inside_of(skb, f->l4 + UDP_HEADER);
+}
+
+/* How long a super-packet's segments are at most, as far as one can know it. */
+static __always_inline __u32
+segment_of(struct __sk_buff *skb, const struct frame *f)
+{
+    __u32 n = skb->gso_segs;
+    if (skb->gso_size != GSO_BY_FRAGS)
+        return f->header - f->jumbo + skb->gso_size;
+    return n ? f->header + (skb->len - f->header + n - 1) / n : OFFLOAD_MAX_FRAME;
 }
 
 /* Is it too long for its output, does its TTL run out, or can't the program edit it?  User space cuts
  * or edits it, or drops it and tells the controllers. */
 static __always_inline int
-is_beyond(struct __sk_buff *skb, const struct frame *f, const struct offload_entry *e)
+is_beyond(struct __sk_buff *skb, struct frame *f, const struct offload_entry *e)
 {
-    __u32 len = skb->len + (f->tags ? VLAN_TAG : 0);
-    if (f->ttl < e->min_ttl || (e->covered && is_tunnel_with_sum(skb, f)))
+    __u32 tag = f->tags ? VLAN_TAG : 0, len = skb->len + tag;
+    if (f->ttl < e->min_ttl || (e->covered && !tell_sum(skb, f)))
         return 1;
     if (!skb->gso_size)
         return len > e->longest;
-    return !f->header || len > e->super ||
-           f->header + (f->tags ? VLAN_TAG : 0) + skb->gso_size > e->longest;
+    return !f->header || len > e->super || segment_of(skb, f) + tag > e->longest;
 }
 
 #endif

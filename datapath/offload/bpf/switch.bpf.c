@@ -142,12 +142,12 @@ struct wire {
 static __always_inline struct wire
 wire_of(struct __sk_buff *skb, __u32 where)
 {
-    __u32 size = skb->gso_size, header = where_header(where),
+    __u32 size = skb->gso_size, header = where_header(where), jumbo = where_jumbo(where),
           tag = where_tags(where) ? VLAN_TAG : 0;
-    struct wire w = {1, skb->len + tag};
+    struct wire w = {1, skb->len - jumbo + tag};
     if (size && header && skb->len > header) {
-        w.packets = (skb->len - header + size - 1) / size;
-        w.bytes += (w.packets - 1) * (header + tag);
+        w.packets = size == GSO_BY_FRAGS ? skb->gso_segs : (skb->len - header + size - 1) / size;
+        w.bytes += (w.packets - 1) * (header - jumbo + tag);
     }
     return w;
 }

@@ -4,6 +4,7 @@
 #define FUZZ_BPF_HELPERS_H
 
 #include <linux/bpf.h>
+#include <linux/types.h>
 
 #define SEC(name)
 #define __uint(name, val) int(*name)[val]
@@ -28,6 +29,8 @@ long bpf_l3_csum_replace(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 
 long bpf_l4_csum_replace(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 to, __u64 flags);
 __s64 bpf_csum_diff(const __be32 *from, __u32 from_size, const __be32 *to, __u32 to_size,
                     __u32 seed);
+long bpf_csum_level(struct __sk_buff *skb, __u64 level);
+__s64 bpf_csum_update(struct __sk_buff *skb, __wsum csum);
 long bpf_clone_redirect(struct __sk_buff *skb, __u32 ifindex, __u64 flags);
 long bpf_redirect(__u32 ifindex, __u64 flags);
 
