@@ -124,22 +124,19 @@ rights_give_up(struct daemon_settings *s, const struct wanted *w, const struct d
     const struct confine *c = &main_options.confine;
     struct list l = {.s = s, .capabilities = CONFINE_CAP(CAP_NET_ADMIN) | CONFINE_CAP(CAP_NET_RAW)};
     const struct rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
-    bool bpf = main_options.sw.offload.mode != SW_OFFLOAD_OFF;
     uid_t uid = geteuid();
     gid_t gid = getegid();
     add_files(&l, w, d);
     if (c->user && !confine_user(c, &uid, &gid))
         daemon_give(d, uid, gid);
     make_own_directory(&l, uid, gid);
-    if (bpf) {
-        l.capabilities |= confine_bpf_capabilities();
-        setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before Linux 5.11 maps count */
-    }
+    l.capabilities |= confine_bpf_capabilities();
+    setrlimit(RLIMIT_MEMLOCK, &unlimited); /* before Linux 5.11 maps count */
     const struct confine_needs needs = {.capabilities = l.capabilities,
                                         .paths = l.v,
                                         .n_paths = l.n,
                                         .group = stream_socket_group_id(),
-                                        .bpf = bpf,
+                                        .bpf = true,
                                         .pcap = main_options.backend,
                                         .again = d->takes_over};
     confine_process(c, &needs);

@@ -270,3 +270,33 @@ offload_port_passed(const struct offload *o, int ifindex)
 {
     return (const uint64_t *)&offload_port_place(o, ifindex)->passed;
 }
+
+/* ------------------------------------------------------------------ super-packets that no ring takes */
+
+/* The interface is the switch's own, so nobody else has anything there; a filter goes with it. */
+static int
+attach_segments(struct offload_programs *k, int ifindex)
+{
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    LIBBPF_OPTS(bpf_tc_opts, opts, .prog_fd = k->again_fd);
+    k->again_link =
+        bpf_link_create(k->again_fd, ifindex, (enum bpf_attach_type)OFFLOAD_TCX_INGRESS, NULL);
+    if (k->again_link >= 0)
+        return 0;
+    int err = bpf_tc_hook_create(&hook);
+    return err ? err : bpf_tc_attach(&hook, &opts);
+}
+
+int
+offload_cut_by(struct offload *o, int tx_ifindex, int rx_ifindex)
+{
+    struct offload_programs *k = o->programs;
+    store_release(&o->m.control->cut_by, 0);
+    if (k->again_link >= 0)
+        close(k->again_link);
+    k->again_link = -1;
+    int err = tx_ifindex ? attach_segments(k, rx_ifindex) : 0;
+    if (!err)
+        store_release(&o->m.control->cut_by, (uint32_t)tx_ifindex);
+    return err;
+}

@@ -26,9 +26,10 @@ struct offload_attached {
 
 struct offload_programs {
     struct bpf_object *obj;
-    int filter_fd, ingress_fd;
+    int filter_fd, ingress_fd, again_fd;
     bool clsact_only;                          /* what is attached must survive the process */
     struct offload_attached at[OFFLOAD_PORTS]; /* by the port's place */
+    int again_link; /* of tcx, where segments come back; -1: none, or a filter */
 };
 
 static inline struct offload_port *

@@ -73,3 +73,9 @@ offload_port_waits(const struct offload *o, int ifindex)
 {
     return NULL;
 }
+
+int
+offload_cut_by(struct offload *o, int tx_ifindex, int rx_ifindex)
+{
+    return -EOPNOTSUPP;
+}

@@ -112,10 +112,12 @@ find_programs(struct offload_programs *k)
 {
     struct bpf_program *filter = bpf_object__find_program_by_name(k->obj, "ofqos_filter");
     struct bpf_program *ingress = bpf_object__find_program_by_name(k->obj, "ofqos_ingress");
-    if (!filter || !ingress)
+    struct bpf_program *again = bpf_object__find_program_by_name(k->obj, "ofqos_again");
+    if (!filter || !ingress || !again)
         return -EPROTO;
     k->filter_fd = bpf_program__fd(filter);
     k->ingress_fd = bpf_program__fd(ingress);
+    k->again_fd = bpf_program__fd(again);
     return 0;
 }
 
@@ -204,8 +206,10 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
     }
     give_up_rights(k);
     k->clsact_only = opt->linger_ns != 0;
+    k->again_link = -1;
     o->programs = k;
     o->linger_ns = opt->linger_ns;
+    m.control->uso = opt->uso;
     *out = o;
     return 0;
 }
@@ -216,6 +220,8 @@ offload_close(struct offload *o)
     if (!o)
         return;
     offload_turn(o, false);
+    if (o->programs)
+        offload_cut_by(o, 0, 0);
     for (uint32_t i = 0; o->programs && i < OFFLOAD_PORTS; i++)
         if (o->m.port[i].ifindex)
             offload_port_del(o, (int)o->m.port[i].ifindex, false);

@@ -285,9 +285,9 @@ takes_priority(int fd)
     return sendmsg(fd, &m, MSG_DONTWAIT) < 0 && errno == EMSGSIZE;
 }
 
-/* Whether the kernel knows VIRTIO_NET_HDR_GSO_UDP_L4.  Only sending one would tell. */
-static bool
-takes_uso(void)
+/* Only sending one would tell. */
+bool
+port_takes_uso(void)
 {
     struct utsname u;
     unsigned major = 0, minor = 0;
@@ -377,7 +377,7 @@ packet_open(struct port *p, char *why, size_t why_len)
     if (!ifindex)
         return backend_error(why, why_len, ENODEV, "looking it up");
     int err = backend_link_up(p->config.name, true, why, why_len);
-    p->uso = takes_uso();
+    p->uso = port_takes_uso();
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];
         if (i < n_rings(p))

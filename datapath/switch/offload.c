@@ -132,6 +132,7 @@ attach(struct sw *sw, struct sw_port *p)
     port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
     f->n_ports++;
     loop_timer_set(f->tick, 0);
+    sw_cutter_port_add(sw, p);
 }
 
 /* In each attach and detach of tcx the kernel waits for its RCU readers, 12 ms, with all
@@ -160,6 +161,8 @@ void
 sw_offload_port_add(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
+    if (!f)
+        sw_cutter_port_add(sw, p);
     if (!f || !is_for_kernel(f, p))
         return;
     p->offload_waits = f->n_ports >= AT_ONCE;
@@ -174,6 +177,7 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
     p->offload_waits = false;
+    sw_cutter_port_del(sw, p);
     if (!f || !p->port)
         return;
     sw_offload_forget_port(sw, p->no);
@@ -301,12 +305,13 @@ sw_offload_open(struct sw *sw)
 {
     char *why = sw->offload_why;
     struct offload_options opt = {.entries = sw->opt.offload.entries,
-                                  .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000)};
+                                  .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000),
+                                  .uso = port_takes_uso()};
     *why = '\0';
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
         snprintf(why, OFFLOAD_WHY_LEN, "--offload=off");
         log_info(SWITCH, "packets are not handled in the kernel (--offload=off)");
-        return 0;
+        return sw_cutter_open(sw, NULL);
     }
     struct sw_offload *f = make(sw);
     if (!f)
@@ -330,13 +335,15 @@ sw_offload_open(struct sw *sw)
              "the kernel handles packets of at most %u kinds at once, in %u MB of memory "
              "(--offload=auto)",
              (unsigned)opt.entries, (unsigned)(sw_offload_memory(sw) >> 20));
-    return 0;
+    return sw_cutter_open(sw, f->o);
 }
 
 void
 sw_offload_stop(struct sw *sw)
 {
     struct sw_offload *f = sw->offload;
+    if (!f)
+        each_port(sw, sw_cutter_port_del);
     if (!f || f->closing)
         return;
     f->closing = true;
@@ -351,6 +358,7 @@ void
 sw_offload_free(struct sw *sw)
 {
     struct sw_offload *f = sw->offload;
+    sw_cutter_close(sw);
     sw->offload = NULL;
     if (!f)
         return;

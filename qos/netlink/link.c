@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ethtool.h"
 #include "object.h"
+#include "shaper.h"
 
 #include <qos-netlink/link.h>
 
@@ -76,6 +77,7 @@ info_of(struct rtnl_link *link)
         .txqueuelen = rtnl_link_get_txqlen(link),
         .tx_queues = rtnl_link_get_num_tx_queues(link),
         .flags = rtnl_link_get_flags(link),
+        .is_virtual = rtnl_link_get_type(link) != NULL,
         .stats = stats_of(link),
     };
     snprintf(info.name, sizeof info.name, "%s", name ? name : "");
@@ -120,6 +122,28 @@ qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out)
     *out = stats_of(link);
     rtnl_link_put(link);
     return 0;
+}
+
+int
+qos_link_cutter_add(struct qos_link *l, int ifindex, struct qos_link_cutter *out, char *why,
+                    size_t why_len)
+{
+    struct qos_shaper s;
+    struct netlink_refusal refusal = {0};
+    int err = netlink_cutter_add(&l->nl, ifindex, &s, &refusal);
+    if (err) {
+        snprintf(why, why_len, "%s", *refusal.text ? refusal.text : strerror(-err));
+        return err;
+    }
+    *out = (struct qos_link_cutter){s.tx_ifindex, s.rx_ifindex};
+    return 0;
+}
+
+void
+qos_link_cutter_del(struct qos_link *l, const struct qos_link_cutter *c)
+{
+    const struct qos_shaper s = {.tx_ifindex = c->tx_ifindex, .rx_ifindex = c->rx_ifindex};
+    netlink_shaper_del(&l->nl, &s);
 }
 
 int

@@ -10,15 +10,23 @@
 #include <netlink/route/link/veth.h>
 #include <stdio.h>
 
+#define LEAST_SUPER 512 /* the smallest that kernels allow is about 300 */
+
 #define MTU 65535 /* the largest: the interface's own MTU may change */
 
 static struct qos_shaper
-named(int ifindex)
+named(int ifindex, const char *tx, const char *rx)
 {
     struct qos_shaper s = {0};
-    snprintf(s.tx_name, sizeof s.tx_name, "ofqi%d", ifindex);
-    snprintf(s.rx_name, sizeof s.rx_name, "ofqo%d", ifindex);
+    snprintf(s.tx_name, sizeof s.tx_name, "%s%d", tx, ifindex);
+    snprintf(s.rx_name, sizeof s.rx_name, "%s%d", rx, ifindex);
     return s;
+}
+
+static struct qos_shaper
+shaper_named(int ifindex)
+{
+    return named(ifindex, "ofqi", "ofqo");
 }
 
 /* NULL: no memory. */
@@ -74,11 +82,11 @@ look(struct netlink *nl, const char *name, int *ifindex, int *peer)
     return 0;
 }
 
-int
-netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
+/* Finds the pair of these names. */
+static int
+find(struct netlink *nl, struct qos_shaper s, struct qos_shaper *out)
 {
     int tx_peer, rx_peer;
-    struct qos_shaper s = named(ifindex);
     int err = look(nl, s.tx_name, &s.tx_ifindex, &tx_peer);
     err = err ? err : look(nl, s.rx_name, &s.rx_ifindex, &rx_peer);
     if (err)
@@ -89,39 +97,76 @@ netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
     return 0;
 }
 
+int
+netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
+{
+    return find(nl, shaper_named(ifindex), out);
+}
+
 /* Undoes a failed attempt.  If the answer was lost, the kernel may have made the pair. */
 static int
-take_back(struct netlink *nl, int ifindex, bool made, int err)
+take_back(struct netlink *nl, struct qos_shaper s, bool made, int err)
 {
-    struct qos_shaper s = named(ifindex);
-    if (made || !netlink_shaper_find(nl, ifindex, &s))
+    if (made || !find(nl, s, &s))
         netlink_shaper_del(nl, &s);
     return err;
+}
+
+/* Makes the pair of these names. */
+static int
+add(struct netlink *nl, struct qos_shaper names, struct qos_shaper *out,
+    struct netlink_refusal *why)
+{
+    struct qos_shaper s;
+    int err = find(nl, names, &s);
+    if (!err)
+        netlink_shaper_del(nl, &s); /* left behind */
+    *why = (struct netlink_refusal){.errnum = -err};
+    if (err && err != -ENOENT)
+        return err;
+    err = netlink_link_set(nl, pair(&names), NLM_F_CREATE | NLM_F_EXCL, why);
+    if (err)
+        return take_back(nl, names, false, err);
+    err = find(nl, names, &s);
+    *why = (struct netlink_refusal){.errnum = -err};
+    err = err ? err : set_up(nl, s.tx_ifindex, why);
+    err = err ? err : set_up(nl, s.rx_ifindex, why);
+    if (err)
+        return take_back(nl, names, true, err);
+    *out = s;
+    return 0;
 }
 
 int
 netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
                    struct netlink_refusal *why)
 {
-    struct qos_shaper s;
-    int err = netlink_shaper_find(nl, ifindex, &s);
-    if (!err)
-        netlink_shaper_del(nl, &s); /* left behind */
-    *why = (struct netlink_refusal){.errnum = -err};
-    if (err && err != -ENOENT)
-        return err;
-    s = named(ifindex);
-    err = netlink_link_set(nl, pair(&s), NLM_F_CREATE | NLM_F_EXCL, why);
-    if (err)
-        return take_back(nl, ifindex, false, err);
-    err = netlink_shaper_find(nl, ifindex, &s);
-    *why = (struct netlink_refusal){.errnum = -err};
-    err = err ? err : set_up(nl, s.tx_ifindex, why);
-    err = err ? err : set_up(nl, s.rx_ifindex, why);
-    if (err)
-        return take_back(nl, ifindex, true, err);
-    *out = s;
-    return 0;
+    return add(nl, shaper_named(ifindex), out, why);
+}
+
+/* The kernel cuts a super-packet that has more segments, or is longer, than the interface takes. */
+static int
+take_no_supers(struct netlink *nl, int ifindex, struct netlink_refusal *why)
+{
+    const struct ifinfomsg head = {.ifi_index = ifindex};
+    struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWLINK, 0);
+    if (msg && (nlmsg_append(msg, (void *)(uintptr_t)&head, sizeof head, NLMSG_ALIGNTO) ||
+                nla_put_u32(msg, IFLA_GSO_MAX_SEGS, 1) ||
+                nla_put_u32(msg, IFLA_GSO_MAX_SIZE, LEAST_SUPER))) {
+        nlmsg_free(msg);
+        msg = NULL;
+    }
+    return netlink_call(nl, msg, NULL, NULL, why);
+}
+
+int
+netlink_cutter_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+                   struct netlink_refusal *why)
+{
+    int err = add(nl, named(ifindex, "ofcut", "ofseg"), out, why);
+    if (!err && (err = take_no_supers(nl, out->tx_ifindex, why)))
+        netlink_shaper_del(nl, out);
+    return err;
 }
 
 static int

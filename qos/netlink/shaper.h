@@ -15,4 +15,9 @@ int netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
 int netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out);
 void netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s);
 
+/* A pair that the kernel cuts super-packets at: one that is sent by its first interface comes in by the second
+ * one as its segments.  Its names have the interface's index; to be removed by netlink_shaper_del. */
+int netlink_cutter_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+                       struct netlink_refusal *why);
+
 #endif

@@ -34,7 +34,7 @@ struct frame {
     __u32 header; /* bytes in front of the payload; 0: no super-packet, or not known */
     __u32 ttl;
     __u32 tags;
-    __u32 jumbo; /* bytes of the header that says a super-packet's length; no segment has it */
+    __u32 jumbo;  /* bytes of the header that says a super-packet's length; no segment has it */
     __u32 l4_len; /* with what follows, as the IP header says */
     __u32 whole;  /* the datagram's checksum is not a partial one */
 };

@@ -103,6 +103,17 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
     return id;
 }
 
+/* Can't a ring have the super-packet?  SCTP's no header in front of a frame describes, UDP's only those of
+ * newer kernels, and none one above 64 KB. */
+static __always_inline int
+is_to_be_cut(struct __sk_buff *skb, const struct offload_control *c, const struct offload_port *p)
+{
+    if (!skb->gso_size || !p || !p->ready)
+        return 0;
+    return skb->len > OFFLOAD_MAX_RING || skb->gso_size == GSO_BY_FRAGS ||
+           (!c->uso && layers_of(skb, TYPE_ETH, 0) >> 32 == PROTO(PROTO_UDP));
+}
+
 SEC("socket")
 int
 ofqos_filter(struct __sk_buff *skb)
@@ -119,14 +130,22 @@ ofqos_filter(struct __sk_buff *skb)
     cpu->ran = skb->ifindex;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
-    if (!is_ours(c, p) || !p)
-        return WHOLE;
-    cpu_enter(cpu);
     __u32 where = 0;
-    __s64 id = look_up(skb, c, p, cpu, &where);
+    __s64 id = -1;
+    if (is_ours(c, p) && p) {
+        cpu_enter(cpu);
+        id = look_up(skb, c, p, cpu, &where);
+        if (id < 0)
+            cpu_leave(cpu);
+    }
     if (id < 0) {
-        cpu_leave(cpu);
-        return WHOLE;
+        if (!is_to_be_cut(skb, c, p))
+            return WHOLE;
+        if (!c->cut_by) {
+            COUNT(cpu, uncut);
+            return WHOLE;
+        }
+        id = OFFLOAD_CUT;
     }
     say(skb, cpu, c->magic, id, where);
     return 0;
@@ -353,6 +372,28 @@ take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cp
     return 0;
 }
 
+/* The kernel cuts the super-packet where it sends it by that interface.  Behind it, ofqos_again brings the segments
+ * back to the port: there they are frames as others. */
+static __always_inline int
+cut(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu)
+{
+    COUNT(cpu, cut);
+    skb->tc_index = skb->ifindex % OFFLOAD_PORTS + 1;
+    return bpf_redirect(c->cut_by, 0);
+}
+
+SEC("tc")
+int
+ofqos_again(struct __sk_buff *skb)
+{
+    __u32 place = skb->tc_index - 1;
+    struct offload_port *p = bpf_map_lookup_elem(&ports, &place);
+    if (!p || !p->ready || skb->gso_size)
+        return TC_ACT_SHOT;
+    skb->tc_index = 0;
+    return bpf_redirect(p->ifindex, BPF_F_INGRESS);
+}
+
 SEC("tc")
 int
 ofqos_ingress(struct __sk_buff *skb)
@@ -365,6 +406,8 @@ ofqos_ingress(struct __sk_buff *skb)
         return TC_ACT_UNSPEC;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
+    if (*(volatile __u32 *)&cpu->entry == OFFLOAD_CUT)
+        return cut(skb, c, cpu);
     int act =
         carry_out(skb, c, cpu, *(volatile __u32 *)&cpu->entry, *(volatile __u32 *)&cpu->where);
     cpu_leave(cpu);

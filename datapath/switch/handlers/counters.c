@@ -30,6 +30,8 @@ put_drops(struct of_wr *d, const struct sw *sw)
         put(d, "drop.", names[i], sw_drops(sw, (enum drop_reason)i));
     put(d, "capture.", "sent", sw_capture_sent(sw));
     put(d, "capture.", "lost", sw_capture_lost(sw));
+    put(d, "super_packets.", "cut", sw_cutter_counts(sw).cut);
+    put(d, "super_packets.", "lost", sw_cutter_counts(sw).lost);
 #define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
     SW_COUNTERS(PUT_SWITCH)
 }

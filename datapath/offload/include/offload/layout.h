@@ -21,6 +21,8 @@
 #define OFFLOAD_HOLD      65536 /* packets that a new entry lets user space have first, at most */
 #define OFFLOAD_HOLD_EACH 1024  /* of these, for each packet that the entry may overtake */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
+#define OFFLOAD_MAX_RING  (65536 + 64) /* the longest frame that user space takes from a ring */
+#define OFFLOAD_CUT       0xffffffffu  /* in an entry's place: the frame is to be cut */
 
 /* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
  * programs look at: IPv4 without options and IPv6 without extension headers, which are not fragments
@@ -107,9 +109,10 @@ struct offload_control {
     __u32 sets;    /* - 1; a power of two less one */
     __u32 magic;   /* of verdicts; random, not 0 */
     __u32 entries; /* at most */
-    __u32
-        stale; /* bits of ports that went up or down: entries with one of them are not to be used */
-    __u64 linger; /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
+    __u32 stale;   /* bits of ports that went up or down: entries with one are not to be used */
+    __u32 cut_by;  /* interface that cuts super-packets; 0: there is none */
+    __u32 uso;     /* rings take UDP's super-packets */
+    __u64 linger;  /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     struct offload_mask mask[OFFLOAD_MASKS];
 };
@@ -125,6 +128,11 @@ struct offload_control {
     C(unclaimed)  /* verdicts that the program at tc did not use */                                \
     C(no_verdict) /* that reached the program at tc without a verdict */                           \
     C(failed)     /* lost, because an edit or a copy failed: no memory */
+
+/* Of super-packets that no ring takes. */
+#define OFFLOAD_SUPER_COUNTS(C)                                                                    \
+    C(cut)   /* they come again as their segments */                                               \
+    C(uncut) /* lost: there was nothing to cut them */
 
 /* Where a packet's headers are now, while it is edited. */
 struct offload_at {
@@ -142,6 +150,7 @@ struct offload_cpu {
     __u32 ran; /* the filter has seen the packet that comes to tc next: of this interface */
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
+    OFFLOAD_SUPER_COUNTS(OFFLOAD_COUNT_MEMBER)
 } __attribute__((aligned(128)));
 
 /* Frames that the host may want although they are for another station.  Those for the port's own address,

@@ -20,6 +20,7 @@ struct offload;
 struct offload_options {
     uint32_t entries;   /* at most; a power of two */
     uint64_t linger_ns; /* entries hold so long after the process was killed; 0: they don't */
+    bool uso;           /* the ports' rings take super-packets of UDP */
 };
 
 /* Bytes in the kernel, which are locked in memory.  Each entry counts apart for each possible processor. */
@@ -70,6 +71,11 @@ typedef void offload_front_fn(void *ctx, int ifindex, const char *why, unsigned 
 unsigned offload_check(struct offload *o, uint64_t now, offload_front_fn *lost, void *ctx);
 /* That sentence while they do; NULL: they don't. */
 const char *offload_port_waits(const struct offload *o, int ifindex);
+
+/* Super-packets that no ring takes, and that no entry knows, leave by tx, where the kernel cuts them, and come
+ * in by rx; from there the segments come in by their port once more.  0, 0: they are lost, as they
+ * are at the beginning. */
+int offload_cut_by(struct offload *o, int tx_ifindex, int rx_ifindex);
 
 /* ------------------------------------------------------------------ entries */
 
@@ -148,6 +154,7 @@ void offload_meter_free(struct offload *o, int place);
 /* Summed over processors. */
 struct offload_counts {
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
+    OFFLOAD_SUPER_COUNTS(OFFLOAD_COUNT_MEMBER)
     uint64_t entries, masks;
 };
 struct offload_counts offload_counts(const struct offload *o);

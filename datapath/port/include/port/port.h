@@ -113,6 +113,9 @@ void port_set_mtu(struct port *p, uint32_t mtu);
 
 /* ------------------------------------------------------------------ the kernel's part */
 
+/* Whether this kernel's packet sockets know super-packets of UDP (VIRTIO_NET_HDR_GSO_UDP_L4). */
+bool port_takes_uso(void);
+
 /* Packets of a port may be handled in the kernel (docs/offload.md), by a filter on its receive sockets
  * that lets only the others pass.  Control thread. */
 

@@ -8,6 +8,7 @@
 #include <control/channel.h>
 #include <switch/dp.h>
 #include <switch/kernel-steps.h>
+#include <switch/offload-cut.h>
 #include <switch/offload.h>
 #include <switch/packet-out.h>
 #include <switch/port-queues.h>
@@ -49,6 +50,7 @@ struct flow_list;
 struct service;
 struct sw_liveness;
 struct sw_offload;
+struct sw_cutter;
 
 struct sw_options {
     uint64_t datapath_id;
@@ -189,6 +191,7 @@ struct sw {
     struct loop_io *packet_in_io;
     struct buffers *buffers;
     struct captures *captures;         /* NULL: nobody has captured yet */
+    struct sw_cutter *cutter;          /* of super-packets; NULL: none */
     struct sw_offload *offload;        /* what the kernel does; NULL: nothing, */
     char offload_why[OFFLOAD_WHY_LEN]; /* and why */
 };

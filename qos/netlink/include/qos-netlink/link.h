@@ -8,6 +8,7 @@
 
 #include <net/if.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct qos_link_stats {
@@ -24,8 +25,9 @@ struct qos_link_info {
     uint32_t mtu;
     uint32_t txqueuelen;
     uint32_t tx_queues;
-    unsigned flags; /* IFF_UP, IFF_RUNNING, IFF_LOWER_UP */
-    uint64_t speed; /* bit/s; 0: unknown */
+    unsigned flags;  /* IFF_UP, IFF_RUNNING, IFF_LOWER_UP */
+    bool is_virtual; /* no driver's: veth, tun, VLAN, bond, ... */
+    uint64_t speed;  /* bit/s; 0: unknown */
     bool full_duplex;
     uint32_t curr, advertised, supported, peer; /* OFPPF_ bits; 0: the driver reports none */
     struct qos_link_stats stats;
@@ -46,6 +48,16 @@ int qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *o
 
 /* IFF_UP on or off. */
 int qos_link_set_up(struct qos_link *l, int ifindex, bool up);
+
+/* A pair of virtual interfaces: a super-packet that is sent by tx comes in by rx as its segments.  Named for
+ * the interface of this index; a pair that was left behind is replaced.  -errno, and a sentence in
+ * `why`. */
+struct qos_link_cutter {
+    int tx_ifindex, rx_ifindex; /* 0: there is none */
+};
+int qos_link_cutter_add(struct qos_link *l, int ifindex, struct qos_link_cutter *out, char *why,
+                        size_t why_len);
+void qos_link_cutter_del(struct qos_link *l, const struct qos_link_cutter *c);
 
 enum qos_link_event_kind {
     QOS_LINK_CHANGED, /* it is new or has changed: get it again */
