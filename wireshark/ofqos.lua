@@ -90,7 +90,7 @@ local params = {
     split_gso = {1, nil, no_yes}, memory_limit = {4, "bytes"}, fwmark = {4},
     autorate_ingress = {1, nil, no_yes},
     max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"}, drop_batch = {4, "packets"},
-    offload = {1, nil, no_yes}, promise = {4, "ms"},
+    offload = {1, nil, no_yes}, promise = {4, "ms"}, oversubscribe = {1, nil, no_yes},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -105,7 +105,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
     "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
     "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
-    "offload", [47] = PRECEDENCE, [48] = NAME, [49] = "promise"}
+    "offload", [47] = PRECEDENCE, [48] = NAME, [49] = "promise", [51] = "oversubscribe"}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {

@@ -9,6 +9,7 @@
 #include "ops.h"
 #include "own-leaf.h"
 #include "place.h"
+#include "promised.h"
 #include "root.h"
 #include "values.h"
 
@@ -279,6 +280,7 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
         err = drop_all_missing(q, p, &classes);
         err = err ? err : adopt_classes(q, p, &classes);
         err = err ? err : adopt_leaves(q, p, &qdiscs);
+        err = err ? err : qos_promised_adopt(q, p);
         p->keep |= !err && (p->n_queues == 0 || !p->root->follows);
     }
     free(classes.v);

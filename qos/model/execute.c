@@ -5,6 +5,7 @@
 #include "execute-tree.h"
 #include "journal.h"
 #include "own-leaf.h"
+#include "promised.h"
 #include "root.h"
 #include "shaper.h"
 #include "tree.h"
@@ -145,10 +146,9 @@ qos_execute(struct qos *q, const struct qos_request *r, struct qos_error *e)
         qos_txn_rollback(q, mark);
     if (alone && err)
         qos_txn_abort(q);
-    if (alone && !err) {
-        qos_own_leaves_settle(q);
-        err = qos_txn_commit(q, NULL, e);
-    }
+    q->txn.asked |= !err;
+    if (alone && !err)
+        err = qos_commit(q, NULL, e);
     return explain(err, e);
 }
 
@@ -164,6 +164,11 @@ qos_commit(struct qos *q, unsigned *at, struct qos_error *e)
     struct qos_error mine;
     e = e ? e : &mine;
     *e = (struct qos_error){0};
+    int err = qos_promised_check(q, at, e);
+    if (err) {
+        qos_txn_abort(q);
+        return err;
+    }
     qos_own_leaves_settle(q);
     return explain(qos_txn_commit(q, at, e), e);
 }
@@ -177,6 +182,10 @@ qos_abort(struct qos *q)
 enum qos_progress
 qos_commit_step(struct qos *q, size_t most, unsigned *at, struct qos_error *e)
 {
+    if (!q->txn.plan.run.state && !q->txn.plan.run.undoing && qos_promised_check(q, at, e)) {
+        qos_txn_abort(q);
+        return QOS_COMMIT_REFUSED;
+    }
     qos_own_leaves_settle(q);
     enum qos_progress p = qos_plan_step(&q->txn.plan, q->kernel, most, at, e);
     if (p != QOS_COMMIT_REFUSED)

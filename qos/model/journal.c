@@ -153,8 +153,7 @@ qos_journal_set_rates(struct qos *q, struct model_port *p, struct qos_class *c, 
         return -ENOMEM;
     r->rates.rate = c->rate;
     r->rates.ceil = c->ceil;
-    c->rate = rate;
-    c->ceil = ceil;
+    qos_class_set_rates(c, rate, ceil);
     return 0;
 }
 
@@ -251,6 +250,17 @@ qos_journal_touches(const struct qos *q, size_t i, struct journal_touch out[2])
     return n;
 }
 
+const struct qos_class *
+qos_journal_rated(const struct qos *q, size_t i, const struct model_port **p, unsigned *request)
+{
+    const struct change *r = &q->txn.v[i];
+    bool rated =
+        r->kind == ATTACHED || r->kind == MOVED || r->kind == CONFIGURED || r->kind == RATED;
+    *p = r->p;
+    *request = r->request;
+    return rated && qos_class_find(r->p, r->c->id) == r->c ? r->c : NULL;
+}
+
 /* -------------------------------------------------------------- taking back */
 
 static void
@@ -280,10 +290,7 @@ take_back(struct qos *q, struct change *r)
         c->leaf_second = r->set.second;
         c->leaf_own = r->set.own;
         break;
-    case RATED:
-        c->rate = r->rates.rate;
-        c->ceil = r->rates.ceil;
-        break;
+    case RATED: qos_class_set_rates(c, r->rates.rate, r->rates.ceil); break;
     case ROOT_SET:
         free(p->config);
         p->config = r->set.config;

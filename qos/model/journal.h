@@ -54,6 +54,10 @@ struct journal_touch {
 /* How many: 0 to 2. */
 unsigned qos_journal_touches(const struct qos *q, size_t i, struct journal_touch out[2]);
 
+/* The class, if change i set its values or its place and it is still there; NULL. */
+const struct qos_class *qos_journal_rated(const struct qos *q, size_t i,
+                                          const struct model_port **p, unsigned *request);
+
 /* Takes back what came after the mark, and forgets what was planned since. */
 struct txn_mark {
     size_t changes, ops, undo;

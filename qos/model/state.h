@@ -13,6 +13,7 @@ struct stage;
 struct txn {
     bool open;
     bool many;                        /* several requests (qos_begin) */
+    bool asked;                       /* by requests, not by what the kernel has */
     const struct model_port *follows; /* this port's speed changes, from old_speed; or NULL */
     uint64_t old_speed;
     struct plan plan;

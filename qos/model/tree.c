@@ -17,6 +17,8 @@ qos_packed_new(const struct qos_values *v)
         qos_slots_del(&set, QOS_NAME + i); /* an empty name is none */
     if (!v->v[QOS_PROMISE])
         qos_slots_del(&set, QOS_PROMISE);
+    if (!v->v[QOS_OVERSUBSCRIBE])
+        qos_slots_del(&set, QOS_OVERSUBSCRIBE);
     size_t n = qos_slots_count(&set), at = 0;
     struct packed *p = malloc(sizeof *p + n * sizeof p->v[0]);
     if (!p)
@@ -129,6 +131,24 @@ qos_class_reserve(struct model_port *p, uint32_t id)
     return *page || id > QOS_CLASS_MAX ? 0 : -ENOMEM;
 }
 
+/* Of the class's rate, what its parent promises: the switch's own default class is promised nothing. */
+static uint64_t
+promised(const struct qos_class *c)
+{
+    return c->id == QOS_CLASS_DEFAULT ? 0 : c->rate;
+}
+
+void
+qos_class_set_rates(struct qos_class *c, uint64_t rate, uint64_t ceil)
+{
+    if (c->parent)
+        c->parent->promised -= promised(c);
+    c->rate = rate;
+    c->ceil = ceil;
+    if (c->parent)
+        c->parent->promised += promised(c);
+}
+
 void
 qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *parent)
 {
@@ -141,6 +161,7 @@ qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *pare
         if (c->next)
             c->next->prev = c;
         parent->child = c;
+        parent->promised += promised(c);
     }
     if (c->id == QOS_CLASS_ROOT) {
         p->root = c;
@@ -161,6 +182,8 @@ qos_class_unlink(struct model_port *p, struct qos_class *c)
         c->parent->child = c->next;
     if (c->next)
         c->next->prev = c->prev;
+    if (c->parent)
+        c->parent->promised -= promised(c);
     if (c->id == QOS_CLASS_ROOT) {
         p->root = NULL;
     } else if (c->id == QOS_CLASS_DEFAULT) {

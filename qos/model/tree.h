@@ -21,6 +21,7 @@ struct qos_class {
     struct qos_class *parent, *child, *next, *prev; /* children form a list */
     uint64_t created;                               /* qos_now_ns: since when the kernel counts */
     uint64_t rate, ceil;                            /* as the kernel has them, bit/s */
+    uint64_t promised;                              /* its children's rates (promised.h) */
     struct packed *config;                          /* as requested */
     const struct qos_sched *leaf;
     struct packed *leaf_config;
@@ -142,5 +143,7 @@ int qos_class_reserve(struct model_port *p, uint32_t id);
 /* Into the tree (parent NULL: as the root class); out of it (it must have no children). */
 void qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *parent);
 void qos_class_unlink(struct model_port *p, struct qos_class *c);
+/* Of a class that may be in a tree. */
+void qos_class_set_rates(struct qos_class *c, uint64_t rate, uint64_t ceil);
 
 #endif

@@ -355,6 +355,22 @@ rate_of(const struct policy *a, char buf[QOS_UNIT_TEXT])
     return qos_format_rate(rate ? rate : a->limit.rate, buf);
 }
 
+/* Those rates come on top of the guarantees, which may be all there is: that is wanted. */
+static const char *
+oversubscribe(const struct compiler *c, enum qos_direction dir, const struct policy *parent)
+{
+    uint64_t all = parent ? parent->bits : c->total[dir], bits = 0, ppm = 0;
+    for (const struct policy *a = c->v; a < c->v + c->n; a++) {
+        const struct policy_amount *of = a->guarantee.text ? &a->guarantee : &a->limit;
+        unsigned part = a->guarantee.text ? 1 : 100;
+        if (a->dir != dir || a->parent != parent)
+            continue;
+        bits += bits_of(of, all) / part;
+        ppm += of->ppm / part;
+    }
+    return (all ? bits > all : ppm > ALL_PPM) ? ",oversubscribe=yes" : "";
+}
+
 static int
 put_policy(struct compiler *c, const struct policy *a)
 {
@@ -362,9 +378,10 @@ put_policy(struct compiler *c, const struct policy *a)
     char rate[QOS_UNIT_TEXT], parent[32] = "";
     if (a->parent)
         snprintf(parent, sizeof parent, ",parent=%u", (unsigned)a->parent->class_id);
-    int err = put_line(c, line, "htb class=%u%s%s%s,rate=%s,ceil=%s,prio=%d", (unsigned)a->class_id,
-                       a->name ? ",name=" : "", a->name ? a->name : "", parent, rate_of(a, rate),
-                       a->limit.text ? a->limit.text : "100%", a->latency ? 0 : 1);
+    int err = put_line(c, line, "htb class=%u%s%s%s,rate=%s,ceil=%s,prio=%d%s",
+                       (unsigned)a->class_id, a->name ? ",name=" : "", a->name ? a->name : "",
+                       parent, rate_of(a, rate), a->limit.text ? a->limit.text : "100%",
+                       a->latency ? 0 : 1, oversubscribe(c, a->dir, a));
     if (!err && a->others)
         err = put_line(c, line, "htb default=%u", (unsigned)a->class_id);
     if (!err && a->latency && !a->children)
@@ -376,16 +393,27 @@ put_policy(struct compiler *c, const struct policy *a)
 }
 
 static int
+put_total(struct compiler *c, const struct profile_line *line, enum qos_direction dir)
+{
+    const char *keys = line->text + 5 + strspn(line->text + 5, " \t");
+    bool given = strstr(keys, "oversubscribe");
+    return put_line(c, line, "htb class=0%s,rate=%s", given ? "" : oversubscribe(c, dir, NULL),
+                    keys);
+}
+
+static int
 put_lines(struct compiler *c, const struct profile_line *lines, size_t n)
 {
     const struct policy *next = c->v;
+    enum qos_direction dir = QOS_OUT;
     int err = 0;
     for (size_t i = 0; !err && i < n; i++) {
+        if (!strcmp(lines[i].text, "in") || !strcmp(lines[i].text, "out"))
+            dir = lines[i].text[0] == 'i' ? QOS_IN : QOS_OUT;
         if (next < c->v + c->n && next->line == &lines[i])
             err = put_policy(c, next++);
         else if (is_total(lines[i].text))
-            err = put_line(c, &lines[i], "htb class=0,rate=%s",
-                           lines[i].text + 5 + strspn(lines[i].text + 5, " \t"));
+            err = put_total(c, &lines[i], dir);
         else
             err = add_line(c, lines[i].number, lines[i].text, lines[i].wrong);
     }

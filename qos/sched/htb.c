@@ -88,6 +88,14 @@ static const struct qos_field fields[] = {
     QOS_FIELDS_LINK(QOS_CLASS_SET, 0, 0, 0),
     QOS_FIELD_NAME,
     QOS_FIELD_PROMISE,
+    {.names = "oversubscribe",
+     .slot = QOS_OVERSUBSCRIBE,
+     .unit = QOS_U_BOOL,
+     .where = QOS_CLASS_SET,
+     QOS_PROP(OVERSUBSCRIBE),
+     .max = 1,
+     .none = 1,
+     .help = "the classes below it may be promised more than its ceil (default no)"},
     {.names = "offload",
      .slot = QOS_OFFLOAD,
      .unit = QOS_U_BOOL,
@@ -139,6 +147,7 @@ resolve(struct qos_values *v, const struct qos_env *env)
         qos_put(v, QOS_RATE, share(env->parent_rate, v->v[QOS_RATE_SHARE]));
     if (qos_has(v, QOS_CEIL_SHARE))
         qos_put(v, QOS_CEIL, share(env->parent_ceil, v->v[QOS_CEIL_SHARE]));
+    qos_unset(v, QOS_OVERSUBSCRIBE); /* the kernel doesn't ask */
     uint64_t rate = v->v[QOS_RATE];
     uint64_t ceil = qos_or(v, QOS_CEIL, rate);
     qos_put(v, QOS_CEIL, ceil);

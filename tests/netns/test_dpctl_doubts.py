@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpctl says what a tree can't keep: guarantees above a ceil, packets of a queue that gets classes below it."""
+"""dpctl says where packets of a queue go that gets classes below it."""
 import pytest
 
 from support import of13, qosmsg as q, tc
 from support.topo import eth, udp4
-from test_dpctl_rates import at_a_terminal
-
-SUM = 'come to 16mbit, above its ceil of 10mbit'
 
 
 @pytest.fixture(name='ten')
@@ -14,31 +11,6 @@ def with_ten_mbit(switch):
     switch.dpctl('qos-htb', 'cmd=add,port=2,class=0,rate=10mbit')
     assert switch.dpctl('qos-htb', 'cmd=add,port=2,class=11,rate=8mbit').stderr == ''
     return switch
-
-
-def test_guarantees_above_the_ceil(ten):
-    done = ten.dpctl('qos-htb', 'cmd=add,port=2,class=12,rate=8mbit')
-    assert SUM in done.stderr and 'root class' in done.stderr
-    assert ten.dpctl('qos-htb', 'cmd=change,port=2,class=12,rate=2mbit').stderr == ''
-    assert '10mbit, above its ceil of 9mbit' in ten.dpctl('qos-htb', 'cmd=change,port=2,class=0,rate=9mbit').stderr
-    assert '10.1mbit' not in ten.dpctl('qos-htb', 'cmd=change,port=2,class=0,rate=10mbit').stderr
-
-
-def test_shares_above_the_ceil_in_a_profile(switch, tmp_path):
-    profile = tmp_path / 'mine.qos'
-    profile.write_text('htb class=0,rate=10mbit\nhtb class=1,rate=70%\nhtb class=2,rate=60%\n'
-                       'in\nhtb class=0,rate=10mbit\nhtb class=1,rate=70%\nhtb class=2,rate=30%\n')
-    done = switch.dpctl('qos-apply', str(profile), 'port=2')
-    assert 'mine.qos:3: the guarantees below the root class come to 13mbit, above its ceil of 10mbit' in done.stderr
-    assert done.stderr.count('guarantees') == 1
-
-
-@pytest.mark.parametrize('answer', [b'y\n', b'n\n'])
-def test_at_a_terminal_it_is_asked(ten, answer):
-    status, shown = at_a_terminal(ten, answer, 'qos-htb', 'cmd=add,port=2,class=12,rate=8mbit')
-    assert '16mbit' in shown and 'Go on?' in shown
-    there = 12 in tc.classes(ten.topo.switch_ns, 'p2')
-    assert (status, there) == ((0, True) if answer == b'y\n' else (2, False))
 
 
 def test_a_queue_that_gets_classes_below_it(ten):

@@ -44,7 +44,7 @@ def sensible(options, rate, ceil):
 def test_htb_has_every_rate(conn, four_ports, envelope):
     ns = four_ports.switch_ns
     with tc.KernelLog() as log:
-        q.send(conn, envelope, q.htb_class(q.ADD, 2, 0, 400 * GBIT, 400 * GBIT))
+        q.send(conn, envelope, q.htb_class(q.ADD, 2, 0, 400 * GBIT, 400 * GBIT, oversubscribe=1))
         for n, rate in enumerate(RATES, 1):
             q.send(conn, envelope, q.htb_class(q.ADD, 2, n, rate))
             q.send(conn, envelope, q.htb_class(q.ADD, 2, 100 + n, rate, 400 * GBIT))

@@ -60,7 +60,7 @@ def test_turns_are_in_proportion(conn, four_ports):
         ask(conn, q.htb_class(q.ADD, 2, n, rate_share_ppm=share, ceil_share_ppm=1_000_000))
     ask(conn, q.htb_class(q.ADD, 2, 9, 10 * MBIT, 20 * MBIT, quantum=5_000))
     for total in 100 * MBIT, 2 * MBIT, 10_000 * MBIT, 700_000, 100_000 * MBIT, 64_000:
-        ask(conn, q.htb_class(q.CHANGE, 2, 0, total))
+        ask(conn, q.htb_class(q.CHANGE, 2, 0, total, oversubscribe=1))
         got = quanta()
         assert got[9] == 5_000
         assert got[10] / got[5] == pytest.approx(2, rel=0.01)

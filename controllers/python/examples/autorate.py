@@ -78,7 +78,7 @@ class Queue:
 
     def change(self, rate: int, action: str = 'change') -> Request:
         return request('htb', action, self.port, self.class_id, 'class', rate=rate, ceil=rate,
-                       prio=self.prio)
+                       prio=self.prio, oversubscribe=1) # the line may carry less than is promised below
 
 
 def settings(path: str) -> List[Queue]:

@@ -94,6 +94,7 @@ PROPERTIES: Dict[str, Property] = {
     'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
     'name': Property(48, f'!{NAME_BYTES}s', Unit.NAME),   # as many bytes as it has
     'promise': Property(49, '!I', Unit.MILLISECONDS),
+    'oversubscribe': Property(51, '!B', Unit.BOOL),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
 
@@ -221,7 +222,7 @@ _ROWS = (
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),
         _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK,
-        _NAME, _PROMISE)),
+        _NAME, _PROMISE, _prop('oversubscribe'))),
     Scheduler(2, 'pfifo', (_fixed('limit', 'I', P, prop='limit'),)),
     Scheduler(3, 'bfifo', (_fixed('limit', 'I', S, prop='limit'),)),
     Scheduler(4, 'sfq', (

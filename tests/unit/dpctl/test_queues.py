@@ -8,18 +8,17 @@ import struct
 import subprocess
 
 import fixture
-from fixture import MP_REQUEST, Dpctl, Dry, Switch, entry, error, multipart, run
+from fixture import MP_REQUEST, Dpctl, Switch, entry, error, multipart, run
 from support import qosmsg
 
 
-class Queues(Dry):
+class Queues(Dpctl):
     def test_qos_envelopes(self):
         args = ('qos-htb', 'cmd=add,port=2,class=10,rate=6mbit,ceil=10mbit,prio=1')
         want = qosmsg.htb_class(qosmsg.ADD, 2, 10, 6000000, 10000000, 1)
-        for option, kind, head in (([], 30, b''), (['--experimenter'], 4, struct.pack('!II', 0x514f5346, 1))):
-            with Switch(self.asked()) as switch: # which is asked first whether the tree can keep it
-                self.check(run(switch, *option, *args))
-            self.assertEqual([body for k, body in switch.got if k == kind], [head + want])
+        self.assertEqual(self.sent(*args, kind=30), want)
+        self.assertEqual(self.sent('--experimenter', *args, kind=4),
+                         struct.pack('!II', 0x514f5346, 1) + want)
         self.assertEqual(self.sent('qos-clear', 'port=any', 'direction=out', kind=30),
                          qosmsg.clear() + qosmsg.props(direction=0))
         with Switch() as switch: # both directions

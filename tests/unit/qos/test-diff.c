@@ -478,7 +478,7 @@ want_class(unsigned id)
         at += (size_t)snprintf(args + at, sizeof args - at, ",ceil=%u%s", 50 + c->ceil,
                                c->ceil % 2 ? "mbit" : "%");
     if (kind == 0)
-        snprintf(args + at, sizeof args - at, "%s", more[c->more]);
+        snprintf(args + at, sizeof args - at, "%s,oversubscribe=yes", more[c->more]);
     wanted(kind == 1 ? "hfsc" : kind == 2 ? "drr" : "htb", args);
 }
 
@@ -487,7 +487,7 @@ want_random(void)
 {
     char args[64];
     if (kind == 0 && root % 3 == 0) {
-        snprintf(args, sizeof args, "class=0,rate=%umbit", 60 + root);
+        snprintf(args, sizeof args, "class=0,rate=%umbit,oversubscribe=yes", 60 + root);
         wanted("htb", args);
     }
     if (kind == 3) {

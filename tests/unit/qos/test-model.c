@@ -149,7 +149,7 @@ static void
 turns(void **state)
 {
     char line[128];
-    OK("htb", "cmd=add,port=2,class=0,rate=50mbit");
+    OK("htb", "cmd=add,port=2,class=0,rate=50mbit,oversubscribe=yes");
     for (unsigned i = 1; i <= 300; i++) {
         unsigned before = kernel.n_ops;
         snprintf(line, sizeof line, "cmd=add,port=2,class=%u,rate=%u%%,ceil=100%%", i, i % 40 + 10);
@@ -530,7 +530,7 @@ limits_are_notified(void **state)
     assert_int_equal(notified_limit[3], 64000);
     OK("tbf", "cmd=del,port=2,class=3");
     assert_int_equal(notified_limit[3], 1000000);
-    OK("htb", "cmd=change,port=2,class=0,rate=40mbit");
+    OK("htb", "cmd=change,port=2,class=0,rate=40mbit,oversubscribe=yes");
     assert_int_equal(notified_limit[2], 40000000);
     assert_int_equal(notified_limit[0], 40000000);
     OK("none", "port=2");

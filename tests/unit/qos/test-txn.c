@@ -60,9 +60,10 @@ random_request(struct qos_request *r)
         if (del)
             (void)share;
         else if (!strcmp(kind, "htb") && share)
-            snprintf(args + n, sizeof args - n, ",rate=%u%%,ceil=100%%", 1 + pick(60));
+            snprintf(args + n, sizeof args - n, ",rate=%u%%,ceil=100%%,oversubscribe=yes",
+                     1 + pick(60));
         else if (!strcmp(kind, "htb"))
-            snprintf(args + n, sizeof args - n, ",rate=%ukbit", 100 + pick(9000));
+            snprintf(args + n, sizeof args - n, ",rate=%ukbit,oversubscribe=yes", 100 + pick(9000));
         else if (!strcmp(kind, "hfsc"))
             snprintf(args + n, sizeof args - n, ",ls=%ukbit", 100 + pick(9000));
     }

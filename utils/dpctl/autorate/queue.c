@@ -29,7 +29,8 @@ find(const struct autorate *a, const struct queue_entries *all)
     return NULL;
 }
 
-/* A change has the rates and, for a class, its prio, which would otherwise become 0. */
+/* A change has the rates and, for a class, its prio, which would otherwise become 0; and when the line carries less than
+ * the classes below are promised, the rate follows it all the same. */
 static void
 keep(struct autorate *a, const struct qos_request *r)
 {
@@ -38,8 +39,10 @@ keep(struct autorate *a, const struct qos_request *r)
                                       .action_type = OFP_QOS_CHANGE,
                                       .port_no = a->port,
                                       .class_id = a->class};
-    if (r->object_type == OFP_QOS_CLASS)
+    if (r->object_type == OFP_QOS_CLASS) {
         qos_put(&a->request.values, QOS_PRIO, r->values.v[QOS_PRIO]);
+        qos_put(&a->request.values, QOS_OVERSUBSCRIBE, 1);
+    }
     if (a->dir == QOS_IN)
         qos_put(&a->request.values, QOS_DIRECTION, QOS_IN);
 }

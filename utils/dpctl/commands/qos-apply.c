@@ -192,38 +192,6 @@ check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
     return DPCTL_USAGE;
 }
 
-/* Tells of classes whose children are promised more than their ceil. */
-static enum status
-doubt_sums(struct ctx *c, const struct qos_profile *p, uint32_t no, const struct of_list *there,
-           bool *some)
-{
-    enum status st = DPCTL_OK;
-    for (int dir = QOS_OUT; !st && dir <= QOS_IN; dir++) {
-        const struct qos_profile_part *part = &p->part[dir];
-        struct queue_entries all = {of_arena_array(&c->arena, part->n + 1, sizeof *all.v), part->n};
-        struct queue_view view = {0};
-        char text[400];
-        uint64_t sum;
-        if (!all.v)
-            return say_memory(c);
-        for (size_t i = 0; i < part->n; i++) {
-            all.v[i] = (struct qos_entry){
-                .config = part->want[i], .parent_id = (uint32_t)part->want[i].values.v[QOS_PARENT]};
-            all.v[i].config.port_no = no;
-        }
-        st = queues_view_of(c, &all, there, &view);
-        for (size_t i = 0, last; !st && i < view.n; i++) {
-            if (!queues_promised(&view, i, &sum, &last) ||
-                !queues_say_promised(&view.v[i], sum, text, sizeof text))
-                continue;
-            size_t at = (size_t)(view.v[last].entry - all.v);
-            say_line(c, p->file, part->line[at], "%s", text);
-            *some = true;
-        }
-    }
-    return st;
-}
-
 static enum status
 compare_port(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed,
              const struct queue_entries *all, struct steps *steps)
@@ -331,9 +299,6 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
     for (size_t i = 0; !st && i < ports.n; i++)
         st = compare_port(c, &p, ports.v[i], ports_speed(ports_desc(&there, ports.v[i])), &now,
                           &steps);
-    bool doubts = false;
-    st = st || !ports.n ? st : doubt_sums(c, &p, ports.v[0], &there, &doubts);
-    st = st || !doubts ? st : say_go_on(c);
     st = st ? st : map_diff(c, &p.map, false, &steps);
     st = st ? st : map_doubt_queues(c, &p.map, &p);
     return st ? st : steps_run(c, &steps);

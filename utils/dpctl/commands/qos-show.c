@@ -254,10 +254,8 @@ print_default(struct of_wr *w, const struct queue_node *node, const struct extra
 static void
 print_inner(struct of_wr *w, const struct queue_view *view, size_t i, int margin)
 {
-    uint64_t sum;
-    size_t last;
     uint32_t id = view->v[i].entry->config.class_id;
-    if (id && id <= QOS_CLASS_MAX && queues_promised(view, i, &sum, &last))
+    if (id && id <= QOS_CLASS_MAX && queues_is_inner(view, i))
         of_printf(w,
                   "\n%*spackets for queue %" PRIu32
                   " go to the default class: it has classes below it",

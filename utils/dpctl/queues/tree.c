@@ -88,9 +88,9 @@ put_entry(struct ordering *o, size_t at, int depth, uint64_t rate, uint64_t ceil
     }
 }
 
-enum status
-queues_view_of(struct ctx *c, const struct queue_entries *entries, const struct of_list *ports,
-               struct queue_view *out)
+static enum status
+make_view(struct ctx *c, const struct queue_entries *entries, const struct of_list *ports,
+          struct queue_view *out)
 {
     struct ordering o = {.n = entries->n, .out = out};
     *out = (struct queue_view){of_arena_array(&c->arena, o.n + 1, sizeof *out->v), 0};
@@ -176,7 +176,7 @@ queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *tr
         link |= !entries.v[i].config.class_id && has_share(&entries.v[i]);
     if (!st && link)
         st = ports_ask(c, &ports);
-    st = st ? st : queues_view_of(c, &entries, &ports, out);
+    st = st ? st : make_view(c, &entries, &ports, out);
     if (!st && class != QOS_ALL_CLASSES)
         only_class(out, class);
     return st;

@@ -77,11 +77,12 @@ class Switches(Bundles):
               for table in (SOURCES, DESTINATIONS)), timeout=SECONDS))
 
     def set_link(self, dp: Any, port: int, rate: int) -> Optional[str]:
-        """The port's total, and the queue of LLDP; -> why not"""
+        """The port's total, and the queue of LLDP; -> why not.  A link that has become slower has more reserved, until
+        its reservations have found another way."""
         least = min(rate, max(CONTROL_LEAST, rate // CONTROL_PART))
         try:
             asked(dp, lambda: self.qos.bundle(
-                dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate),
+                dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate, oversubscribe=1),
                 request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp'),
                 timeout=SECONDS))
         except (Rejected, Unknown) as error:

@@ -266,7 +266,9 @@ def total_changes(rights: Rights, has: Holdings) -> List[Change]:
 
 
 def _root(rights: Rights, direction: str, rate: int) -> Request:
-    return request('htb', 'replace', rights.port, 0, object='class', rate=rate, direction=_flag(direction))
+    # What was promised before the total became less stays until it ends.
+    return request('htb', 'replace', rights.port, 0, object='class', rate=rate, oversubscribe=1,
+                   direction=_flag(direction))
 
 
 def _flag(direction: str) -> int:

@@ -70,10 +70,6 @@ struct queue_view {
 enum status queues_view(struct ctx *c, uint32_t port, uint32_t class, struct queue_trees *trees,
                         struct queue_view *out);
 
-/* The view of these entries; `ports`: of the switch, whose speeds shares are of. */
-enum status queues_view_of(struct ctx *c, const struct queue_entries *entries,
-                           const struct of_list *ports, struct queue_view *out);
-
 /* A reply of entries of one length: SERVICE, TINS. */
 struct queue_rows {
     const uint8_t *p;
@@ -124,16 +120,12 @@ enum status queues_ask_tins(struct ctx *c, const struct queue_view *view, struct
 bool queues_next_tin(const struct queue_rows *tins, const struct queue_node *node, size_t *i,
                      struct queue_tin *out);
 
-/* ---------------------------------------------------------- promised.c */
+/* ---------------------------------------------------------- inner.c */
 
-/* The classes that are directly below a class of the view: how many, the sum of their rates, the last
- * one; without the switch's own default class. */
-size_t queues_promised(const struct queue_view *v, size_t i, uint64_t *sum, size_t *last);
+/* Has the class of the view others below it? */
+bool queues_is_inner(const struct queue_view *v, size_t i);
 
-/* Is the sum above the class's ceil?  Then a sentence about it. */
-bool queues_say_promised(const struct queue_node *node, uint64_t sum, char *text, size_t n);
-
-/* Says, or asks (core/say.h: say_doubt), what a class's request would promise and the kernel not keep. */
+/* Says, or asks (core/say.h: say_doubt), that packets of a queue that gets its first class go elsewhere. */
 enum status queues_doubt(struct ctx *c, const struct qos_request *r);
 
 /* ---------------------------------------------------------- requests (request.c) */
