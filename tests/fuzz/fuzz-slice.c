@@ -164,8 +164,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (!arena.max)
         of_arena_init(&arena, 1 << 24);
     read_slices(data, n < TEXT ? n : TEXT, &all);
-    slices_find(&all, "ptcp:6653", NULL);
-    slices_find(&all, "ptls:6653", "red");
+    struct slice *found;
+    slices_find(&all, &(struct slice_peer){"ptcp:6653", false, NULL}, &found);
+    slices_find(&all, &(struct slice_peer){"ptls:6653", true, "red"}, &found);
     for (size_t at = TEXT; all.n && at < n;) {
         int len = of_frame_len(data + at, n - at);
         if (len <= 0 || (size_t)len > n - at)

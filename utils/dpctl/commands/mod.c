@@ -161,8 +161,8 @@ port_mod(struct ctx *c, const struct command *self, char **words, int n)
     if (st)
         return st;
     if (given(row, "config", words, n) && !given(row, "mask", words, n))
-        pm.mask =
-            OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FLOOD | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN;
+        pm.mask = OFPPC_PORT_DOWN | OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_PACKET_IN |
+                  (pm.config & OFPPC_NO_FLOOD); /* other switches of 1.3 don't know it */
     return change_send(c, OFPT_PORT_MOD, &pm);
 }
 
