@@ -254,8 +254,9 @@ output(struct plan_way *w, uint32_t to)
     case OFPP_NORMAL: return normal(w);
     case OFPP_TABLE: return plan_refuse(w, OFFLOAD_WHY_table);
     case OFPP_CONTROLLER:
-        w->missed |= w->dp->standalone == STANDALONE_LEFT && w->miss && !w->depth;
-        return w->missed || plan_refuse(w, OFFLOAD_WHY_controller);
+        if (w->dp->standalone != STANDALONE_LEFT || !w->miss || w->depth)
+            return plan_refuse(w, OFFLOAD_WHY_controller);
+        return w->missed = true;
     case OFPP_FLOOD: return flood(w, FLOOD_WITHOUT);
     case OFPP_ALL: return flood(w, OFPPC_NO_FWD);
     default: break;

@@ -224,10 +224,11 @@ matches(void **state)
     is_refused(f,
                HEAD "002820ff 0000 000000000000 000000000000 0000 08 00 0000 00 00 0000" ZEROS ADD,
                OF_BAD_MATCH(BAD_VALUE));
-    is_refused(f,
-               HEAD "0038208f 0000 000000000000 000000000000 0000 00 00 0800 00 01 0000"
-                    "00000000 00000000 0100 0000" ADD,
-               OF_BAD_MATCH(BAD_VALUE));
+    /* of an ICMP type only the lower 8 bits count (1.0.0, table 3) */
+    becomes(f,
+            HEAD "0038208f 0000 000000000000 000000000000 0000 00 00 0800 00 01 0000"
+                 "00000000 00000000 0108 0000" ADD,
+            MATCH("eth_type=0x0800,ip_proto=1,icmpv4_type=8"));
 }
 
 static void

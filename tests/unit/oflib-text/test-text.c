@@ -321,7 +321,6 @@ sentences(void **state)
     REFUSED(of_parse_match(&parse, "vlan_vid=9000", &m), "0 to 4095");
     REFUSED(of_parse_match(&parse, "vlan_vid=5000", &m), "0 to 4095, any (every tag) or none");
     REFUSED(of_parse_match(&parse, "vlan_vid=5000/0x1fff", &m), "0 to 4095");
-    REFUSED(of_parse_match(&parse, "dl_vlan=0x2005", &m), "0 to 4095");
     REFUSED(of_parse_actions(&parse, "set_field=vlan_vid:4096", &l), "0 to 4095");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/8", &m), "10.0.0.0/8");
     REFUSED(of_parse_match(&parse, "eth_type=0x800,ipv4_src=10.0.0.1/33", &m), "0 to 32");

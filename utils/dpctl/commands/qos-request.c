@@ -257,10 +257,9 @@ qos_clear(struct ctx *c, const struct command *self, char **words, int n)
     if (k.class)
         return clear_class(c, &k);
     for (int dir = QOS_OUT; !st && dir <= (k.direction ? QOS_OUT : QOS_IN); dir++) {
-        snprintf(text, sizeof text, "cmd=del,port=%.60s,direction=%.20s", k.port,
-                 k.direction      ? k.direction
-                 : dir == QOS_OUT ? "out"
-                                  : "in");
+        const char *named = k.direction ? k.direction : dir == QOS_IN ? "in" : "";
+        snprintf(text, sizeof text, "cmd=del,port=%.60s%s%.20s", k.port,
+                 *named ? ",direction=" : "", named);
         st = request(c, qos_sched_by_id(OFP_QOS_SCHED_NONE), text);
     }
     return st;
