@@ -106,7 +106,8 @@ def link(topo):
 
 
 def bursts(topo, address):
-    """UDP in super-packets: each datagram arrives, once, in order"""
+    """UDP in super-packets: each datagram arrives, once.  Not always in order: what a worker sends from two processors may
+    overtake itself in a veth."""
     with inside(topo.host_ns(2)):
         server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     with inside(topo.host_ns(1)):
@@ -121,7 +122,7 @@ def bursts(topo, address):
             sent = [(burst * DATAGRAMS + i).to_bytes(4, 'big') * (DATAGRAM // 4)
                     for i in range(DATAGRAMS)]
             client.send(b''.join(sent))
-            assert [server.recv(2000) for _ in sent] == sent, f'burst {burst}'
+            assert sorted(server.recv(2000) for _ in sent) == sent, f'burst {burst}'
 
 
 class Counted:
