@@ -90,6 +90,12 @@ sweep_normal(void *ctx)
     loop_timer_set(sw->sweep, now + NORMAL_SWEEP_S * UINT64_C(1000000000));
 }
 
+static void
+between_flows(void *ctx)
+{
+    sw_ports_hear(ctx);
+}
+
 static int
 make_tables(struct sw *sw)
 {
@@ -102,6 +108,7 @@ make_tables(struct sw *sw)
     struct tables_ops tops = {.env = sw_compile_env(sw),
                               .removed = sw_flow_removed,
                               .refers = flow_refers,
+                              .pause = between_flows,
                               .ctx = sw,
                               .kernel = kernel};
     sw->dp.groups = groups_new(sw->dp.n_workers, &gops);

@@ -251,16 +251,20 @@ start_new(struct sw *sw, int state, int socket, pid_t *pid)
  * before wait() does. */
 enum { READY, OVER, LATE };
 
+/* Ports go up and down meanwhile, and their controllers hear of it. */
 static int
-wait_ready(int socket)
+wait_ready(struct sw *sw, int socket)
 {
-    struct pollfd p = {.fd = socket, .events = POLLIN};
+    struct pollfd p[] = {{.fd = socket, .events = POLLIN}, {.events = POLLIN}};
+    const uint64_t end = loop_clock() + READY_SECONDS * UINT64_C(1000000000);
     char byte;
-    for (int s = 0; s < READY_SECONDS; s++) {
+    while (loop_clock() < end) {
         if (notify_watchdog_ns())
             notify_send("WATCHDOG=1");
-        if (poll(&p, 1, 1000) > 0)
+        p[1].fd = sw_ports_watch_fd(sw);
+        if (poll(p, 2, 1000) > 0 && p[0].revents)
             return read(socket, &byte, 1) == 1 ? READY : OVER;
+        sw_ports_hear(sw);
     }
     return LATE;
 }
@@ -307,7 +311,7 @@ restart_run(struct sw *sw, char *why, size_t n)
         snprintf(why, n, "a new process can't be started: %s", strerror(-err));
     close(ends[1]);
     close(state);
-    int became = err ? OVER : wait_ready(ends[0]);
+    int became = err ? OVER : wait_ready(sw, ends[0]);
     if (!err && became == READY)
         hand_over(sw, ends[0], pid);
     if (!err)

@@ -313,9 +313,8 @@ sw_ports_look_again(struct sw *sw)
 }
 
 static void
-watch_ready(void *ctx, uint32_t events)
+read_watch(struct sw *sw)
 {
-    struct sw *sw = ctx;
     int err = qos_link_watch_read(sw->watch);
     if (err < 0) { /* the socket is of no more use */
         log_error(PORT, "interfaces are no longer watched: reading rtnetlink events failed: %s",
@@ -323,7 +322,42 @@ watch_ready(void *ctx, uint32_t events)
         loop_io_del(sw->watch_io);
         sw->watch_io = NULL;
     }
+}
+
+static void
+watch_ready(void *ctx, uint32_t events)
+{
+    struct sw *sw = ctx;
+    read_watch(sw);
     handle_links(sw);
+}
+
+int
+sw_ports_watch_fd(const struct sw *sw)
+{
+    return sw->watch_io ? qos_link_watch_fd(sw->watch) : -1;
+}
+
+void
+sw_ports_hear(struct sw *sw)
+{
+    uint32_t no = 0;
+    bool heard = false, any = false;
+    if (sw->watch_io)
+        read_watch(sw);
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        any |= p->link_event;
+        if (!p->link_event || !p->port || p->link_reported)
+            continue;
+        report(sw, p);
+        heard = true;
+    }
+    if (any && !sw->links_later) {
+        sw->links_later = true;
+        loop_timer_set(sw->links_timer, 0);
+    }
+    if (heard)
+        channel_answer_echoes(sw->channel); /* which sends what waits, too */
 }
 
 static void

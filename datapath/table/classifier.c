@@ -256,23 +256,31 @@ agrees(const struct flow *f, const struct flow_key *key, const struct flow_key *
     return true;
 }
 
+static void
+walk_on(struct classifier *c)
+{
+    if (!(++c->walked % CLASSIFIER_PAUSE) && c->pause)
+        c->pause(c->pause_ctx);
+}
+
 /* `each` may remove the flow that it gets. */
 static int
-each_in_chain(struct flow *f, int (*each)(void *, struct flow *), void *ctx)
+each_in_chain(struct classifier *c, struct flow *f, int (*each)(void *, struct flow *), void *ctx)
 {
     while (f) {
         struct flow *lower = f->lower;
         int r = change_set_sees(f->mark) ? each(ctx, f) : 0;
         if (r)
             return r;
-        f = lower;
+        if ((f = lower))
+            walk_on(c);
     }
     return 0;
 }
 
 static int
-each_in_subtable(struct subtable *s, const struct flow_key *key, const struct flow_key *mask,
-                 int (*each)(void *ctx, struct flow *f), void *ctx)
+each_in_subtable(struct classifier *c, struct subtable *s, const struct flow_key *key,
+                 const struct flow_key *mask, int (*each)(void *ctx, struct flow *f), void *ctx)
 {
     bool exact = !memcmp(&s->mask, mask, sizeof *mask);
     uint32_t pos = 0;
@@ -280,7 +288,8 @@ each_in_subtable(struct subtable *s, const struct flow_key *key, const struct fl
         return 0;
     for (struct flow *f; (f = exact ? subtable_lookup(s, hash_masked(s, key), key)
                                     : ptr_hash_each(&s->heads, &pos));) {
-        int r = agrees(f, key, mask) ? each_in_chain(f, each, ctx) : 0;
+        walk_on(c);
+        int r = agrees(f, key, mask) ? each_in_chain(c, f, each, ctx) : 0;
         if (r)
             return r;
         if (exact || !s->n_flows)
@@ -296,7 +305,7 @@ classifier_each_within(struct classifier *c, const struct flow_key *key,
 {
     struct subtables_pos pos = {0};
     for (struct subtable *s; (s = subtables_each(c, &pos));) {
-        int r = each_in_subtable(s, key, mask, each, ctx);
+        int r = each_in_subtable(c, s, key, mask, each, ctx);
         if (r)
             return r;
     }

@@ -26,6 +26,8 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
     for (unsigned i = 0; i < n_tables; i++) {
         struct flow_table *ft = &t->table[i];
         classifier_init(&ft->flows);
+        ft->flows.pause = ops->pause;
+        ft->flows.pause_ctx = ops->ctx;
         table_features_all(&ft->features, (uint8_t)i, n_tables, tables_max_entries(t));
         snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
     }
@@ -52,6 +54,7 @@ tables_free(struct tables *t)
     static const struct flow_key any;
     rcu_turn(); /* flows that still tell of their removal */
     for (unsigned i = 0; i < t->n_tables; i++) {
+        t->table[i].flows.pause = NULL;
         classifier_each_within(&t->table[i].flows, &any, &any, free_flow, &t->table[i]);
         classifier_free(&t->table[i].flows);
     }

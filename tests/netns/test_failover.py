@@ -168,6 +168,29 @@ def test_beside_a_long_task(switch, topo, task, event):
         assert other.ports()[2]['state'] & LINK_DOWN
 
 
+def test_within_one_walk(switch, topo):
+    """A walk over many flows looks at links in between.  The answer follows in the same turn, so the order on one
+    connection says where the port-status was sent."""
+    flows = 20_000
+    with switch.connect(timeout=120) as c:
+        c.send_raw(b''.join(of13.message(of13.FLOW_MOD, flow_mod(match=match(in_port=9, metadata=i), table_id=1))
+                            for i in range(flows)))
+        c.barrier()
+        os.kill(switch.process.pid, signal.SIGSTOP)
+        try:
+            xid = c.send(of13.MULTIPART_REQUEST, struct.pack('!HH4x', of13.MP_AGGREGATE, 0) +
+                         of13.flow_request(cookie=1, cookie_mask=1))
+            lose_carrier(topo)
+        finally:
+            os.kill(switch.process.pid, signal.SIGCONT)
+        first = c.recv()
+        assert first.type == of13.PORT_STATUS, 'the answer came first'
+        status = of13.parse_port_status(first.body)['port']
+        assert status['port_no'] == 2 and status['state'] & LINK_DOWN
+        assert of13.parse_aggregate(c.wait(xid).body[8:])['flow_count'] == 0
+        assert c.aggregate()['flow_count'] >= flows
+
+
 def test_up_again(switch, topo):
     """A port that comes back is used again while the task is still under way, and by a select group as well"""
     with switch.connect(timeout=120) as busy, switch.connect(timeout=120) as other, topo.host(1) as one, \
@@ -221,6 +244,7 @@ def test_while_a_new_process_takes_over(switch, topo):
             assert not heard.n
             lose_carrier(topo)
             until(lambda: heard.n, 'no frame by the other port')
+            down_of(c, 2)
             assert switch.alive(), 'the restart was over too soon to show anything'
             restart.join()
     with switch.connect() as c:

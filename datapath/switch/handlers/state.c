@@ -78,7 +78,7 @@ write_all(int fd, const uint8_t *p, size_t n)
 }
 
 static int
-write_dump(struct state_dump *d, int fd)
+write_dump(struct sw *sw, struct state_dump *d, int fd)
 {
     struct of_wr w = of_wr_grow(ROOM);
     int err = 0;
@@ -88,6 +88,7 @@ write_dump(struct state_dump *d, int fd)
         if (!err && (w.len >= BUFFER || !more)) {
             err = write_all(fd, w.buf, w.len);
             w.len = 0;
+            sw_ports_hear(sw);
         }
     }
     of_wr_free(&w);
@@ -101,7 +102,7 @@ sw_state_write_to(struct sw *sw, int fd)
     int err = sw_state_dump_new(sw, &d);
     if (err)
         return err;
-    err = write_dump(d, fd);
+    err = write_dump(sw, d, fd);
     sw_state_dump_free(d);
     return err;
 }

@@ -235,11 +235,17 @@ key_of_many(uint32_t i, struct flow_key *key)
 }
 
 static void
+count_pause(void *ctx)
+{
+    ++*(unsigned *)ctx;
+}
+
+static void
 test_many(void **state)
 {
     static struct flow *many[MANY];
     struct classifier c;
-    struct flow_key key, mask = {.w[8] = UINT64_MAX};
+    struct flow_key key, mask = {.w[8] = UINT64_MAX}, none = {0};
     classifier_init(&c);
     for (uint32_t i = 0; i < MANY; i++) {
         key_of_many(i, &key);
@@ -257,6 +263,13 @@ test_many(void **state)
     }
     key_of_many(MANY, &key);
     assert_null(classifier_lookup(&c, &key, NULL));
+    unsigned pauses = 0, got = 0;
+    c.pause = count_pause;
+    c.pause_ctx = &pauses;
+    assert_int_equal(classifier_each_within(&c, &none, &none, count_one, &got), 0);
+    assert_int_equal(got, MANY);
+    assert_int_equal(pauses, c.walked / CLASSIFIER_PAUSE);
+    assert_true(pauses >= MANY / CLASSIFIER_PAUSE);
     for (uint32_t i = 0; i < MANY; i++) {
         classifier_remove(&c, many[i]);
         free(many[i]);

@@ -117,6 +117,11 @@ void sw_liveness_stop(struct sw *sw);
 
 /* Starts handling rtnetlink events. */
 int sw_ports_watch(struct sw *sw);
+/* Between two steps of work that takes long in one turn of the loop: controllers hear at once of ports that went
+ * up or down.  The rest of these events waits for the work's end.  It leaves tables and queues as they are. */
+void sw_ports_hear(struct sw *sw);
+int sw_ports_watch_fd(
+    const struct sw *sw); /* readable: sw_ports_hear has to do.  -1: they are not watched */
 /* To be called when an answer of the kernel was lost: reads all interfaces and queues again, in a
  * moment. */
 void sw_ports_look_again(struct sw *sw);

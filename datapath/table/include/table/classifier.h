@@ -61,7 +61,13 @@ struct classifier {
     bool untidy; /* the list has empty subtables, or bounds that are too high */
     struct mask_room *spare; /* allocated ahead for the end of the change set */
     struct change_set_last at_end;
+    /* classifier_each_within calls it after every CLASSIFIER_PAUSE flows that it looks at; NULL: nobody */
+    void (*pause)(void *ctx);
+    void *pause_ctx;
+    uint32_t walked; /* flows, by all walks */
 };
+
+#define CLASSIFIER_PAUSE 4096 /* some 1 ms */
 
 void classifier_init(struct classifier *c);
 void classifier_free(struct classifier *c); /* no flows, no readers */

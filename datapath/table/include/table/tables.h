@@ -35,6 +35,9 @@ struct tables_ops {
     void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
     /* The flow begins (delta 1) or ceases (-1) to refer to its program's groups and meter. */
     void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
+    /* NULL, or called between two flows of a walk over very many, now and then: for what can't wait until its end
+     * and leaves the tables as they are. */
+    void (*pause)(void *ctx);
     void *ctx;
     bool kernel; /* tables_kernel_* may be called: each flow and table has a counter more */
 };
