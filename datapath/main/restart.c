@@ -118,8 +118,12 @@ take_vlans(char *one, struct vlans *out)
     if (!name)
         return one;
     *name++ = '\0';
-    for (char *word; (word = strsep(&one, ";"));)
+    for (char *word = one, *end; word; word = end) {
+        end = strchr(word, ';');
+        if (end)
+            *end++ = '\0';
         vlans_take(out, word, why, sizeof why);
+    }
     return name;
 }
 

@@ -128,7 +128,7 @@ number_classes(struct ctx *c, const char *text, char *out, size_t size)
     struct of_wr w = of_wr_fixed(out, size - 1);
     struct place at = {0};
     const char *word;
-    uint32_t id;
+    uint32_t id = 0;
     bool some = false;
     for (const char *p = text; *p; p += strcspn(p, ","), p += *p == ',') {
         some |= class_key(p) > 0;
