@@ -161,7 +161,7 @@ main(int argc, char **argv)
             return 1;
         }
         for (uint32_t q = 1; q <= o.queues; ++q)
-            port_queue_set(p[i], q, 0);
+            port_queue_set(p[i], q, PORT_PRIORITY(q), 0);
     }
     signal(SIGINT, on_signal);
     signal(SIGTERM, on_signal);

@@ -52,14 +52,14 @@ meter_deleted(void *ctx, struct flow *f)
 }
 
 static void
-queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t band, uint32_t class_id,
-              bool present, uint64_t most)
+queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+              uint32_t priority, uint64_t most)
 {
     const struct sw_port *p = sw_ports_find(ctx, port_no);
     const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
     struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
-    if (port && present && !port_queue_band(port, class_id, band))
-        port_queue_set(port, class_id, most);
+    if (port && priority)
+        port_queue_set(port, class_id, priority, most);
     else if (port)
         port_queue_del(port, class_id);
     sw_offload_forget_port(ctx, port_no);
@@ -69,7 +69,7 @@ static void
 default_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                 uint64_t most)
 {
-    queue_changed(ctx, port_no, dir, 0, 0, true, most);
+    queue_changed(ctx, port_no, dir, 0, PORT_PRIORITY(0), most);
 }
 
 static void

@@ -68,7 +68,7 @@ struct port {
     uint32_t flags; /* OFPPC_, and PORT_OURS; the liveness thread writes PORT_LIVENESS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */
     uint32_t *queue_super;
-    uint8_t *queue_band; /* by queue: see port_queue_band; NULL: all 0 */
+    uint32_t *queue_priority; /* by queue: see port_queue_set; 0, NULL: PORT_PRIORITY */
     struct port_shaper *shaper;
     unsigned n_workers;
     bool uso;             /* the kernel takes super-packets of UDP (Linux 6.2) */
@@ -198,8 +198,9 @@ port_queue_super(const struct port *p, uint32_t queue)
 static inline uint32_t
 port_queue_priority(const struct port *p, uint32_t queue)
 {
-    uint8_t *band = load_acquire(&p->queue_band);
-    return ((band ? load_relaxed(&band[queue]) : 0u) + 1u) << 16 | queue;
+    uint32_t *all = load_acquire(&p->queue_priority);
+    uint32_t other = all ? load_relaxed(&all[queue]) : 0;
+    return other ? other : PORT_PRIORITY(queue);
 }
 
 /* Returns the queue's own socket; -EAGAIN: none, but each message can carry its priority; -ENOENT.

@@ -48,7 +48,7 @@ port_free(struct port *p)
         }
     port_rings_count(p, 0);
     free(p->queue_super);
-    free(p->queue_band);
+    free(p->queue_priority);
     free(p->worker);
     free(p);
 }
@@ -228,30 +228,32 @@ port_set_mtu(struct port *p, uint32_t mtu)
     p->mtu = mtu;
 }
 
-int
-port_queue_band(struct port *p, uint32_t queue_id, unsigned band)
+static int
+set_priority(struct port *p, uint32_t queue_id, uint32_t priority)
 {
-    if (queue_id > OFP_QOS_QUEUE_MAX)
-        return -ERANGE;
-    uint8_t *bands = p->queue_band;
-    if (!bands && !band)
+    uint32_t *all = p->queue_priority;
+    if (priority == PORT_PRIORITY(queue_id))
+        priority = 0;
+    if (!all && !priority)
         return 0;
-    if (!bands) {
-        bands = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *bands);
-        if (!bands)
+    if (!all) {
+        all = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *all);
+        if (!all)
             return -ENOMEM;
-        store_release(&p->queue_band, bands);
+        store_release(&p->queue_priority, all);
     }
-    store_relaxed(&bands[queue_id], (uint8_t)band);
+    store_relaxed(&all[queue_id], priority);
     return 0;
 }
 
 int
-port_queue_set(struct port *p, uint32_t queue_id, uint64_t most)
+port_queue_set(struct port *p, uint32_t queue_id, uint32_t priority, uint64_t most)
 {
     if (queue_id > OFP_QOS_QUEUE_MAX)
         return -ERANGE;
     uint32_t *super = p->queue_super;
+    if (set_priority(p, queue_id, priority))
+        return -ENOMEM;
     if (!super) {
         super = calloc(OFP_QOS_QUEUE_MAX + 1, sizeof *super); /* few of its pages are touched */
         if (!super)

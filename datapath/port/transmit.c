@@ -211,6 +211,12 @@ port_tx_queue(const struct port *p, uint32_t queue)
     return queue && p->backend->queues && port_queue_super(p, queue) ? queue : 0;
 }
 
+uint32_t
+port_tx_class(const struct port *p, uint32_t queue)
+{
+    return port_tx_queue(p, queue) ? port_queue_priority(p, queue) & 0xffff : 0;
+}
+
 bool
 port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_output *out)
 {

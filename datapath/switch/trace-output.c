@@ -100,7 +100,7 @@ watch_port(const struct step *s, struct port *port)
                                 .port_no = port_no(port),
                                 .total_len = p->len,
                                 .queue_id = queue,
-                                .class_id = port_tx_queue(port, queue),
+                                .class_id = port_tx_class(port, queue),
                                 .config = port_config_bits(port),
                                 .before = was.match,
                                 .after = is.match,
@@ -111,7 +111,8 @@ watch_port(const struct step *s, struct port *port)
     if (drop)
         watch_drop(s, (enum drop_reason)(drop - 1));
     else if (t->env->queues)
-        t->env->queues(t->env->ctx, t, (uint8_t)(e.depth + 1), e.port_no, e.class_id, false);
+        t->env->queues(t->env->ctx, t, (uint8_t)(e.depth + 1), e.port_no,
+                       port_tx_queue(port, queue), false);
 }
 
 /* ------------------------------------------------------------------ the controllers */

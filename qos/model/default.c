@@ -35,3 +35,17 @@ qos_default_usable(const struct model_port *p, uint32_t default_id)
     const struct qos_class *c = qos_class_find(p, default_id);
     return c && !c->child ? default_id : 0;
 }
+
+const struct qos_class *
+qos_class_taker(const struct model_port **p, const struct qos_class *c)
+{
+    bool queues = (*p)->sched && (*p)->sched->tx_queues;
+    const struct model_port *t = queues ? qos_band_find(*p, c->id) : NULL;
+    if (t && t->dflt) {
+        *p = t;
+        return qos_class_find(t, qos_port_default(t));
+    }
+    while (c->child)
+        c = c->child;
+    return c;
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The default class: that of packets that select none.
+/* Which class takes a packet: that of its queue, or the default class, if it selects none.
  *
  * A requested default class may be missing, or have classes below it, so that no packet can wait
  * in it.  Then the switch's own takes its place.  The kernel would drop such packets (HFSC, DRR)
@@ -16,6 +16,11 @@ uint32_t qos_port_default(const struct model_port *p);
  * `parent` (NULL: none comes). */
 uint32_t qos_default_after(const struct model_port *p, const struct qos_class *gone,
                            const struct qos_class *parent, uint32_t id);
+
+/* The class that takes the packets of this queue.  No packet can wait in a class that has others below
+ * it: then the first of them does, the one with the lowest id, and so on.  For a transmit queue that
+ * has a tree below it, it is the default class of that tree; *p becomes the tree. */
+const struct qos_class *qos_class_taker(const struct model_port **p, const struct qos_class *c);
 
 /* What the kernel gets for a requested default class; 0: the switch's own. */
 uint32_t qos_default_usable(const struct model_port *p, uint32_t default_id);

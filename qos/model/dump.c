@@ -307,8 +307,8 @@ pass_on(void *ctx, const struct qos_entry *entry)
     return true;
 }
 
-/* The class where packets of this queue wait: the queue itself, or the class of packets without
- * a queue.  *p becomes the tree that it is in. */
+/* The class where packets of this queue wait: the queue itself, one below it, or the class of packets
+ * without a queue.  *p becomes the tree that it is in. */
 static const struct qos_class *
 find_waiting(const struct model_port **p, uint32_t class_id)
 {
@@ -317,7 +317,9 @@ find_waiting(const struct model_port **p, uint32_t class_id)
     const struct qos_class *c = qos_port_has_tree(t) && class_id && class_id <= QOS_CLASS_MAX
                                     ? qos_class_find(t, class_id)
                                     : NULL;
-    if (!c || qos_class_is_inner(t, c)) {
+    if (c) {
+        c = qos_class_taker(&t, c);
+    } else {
         t = qos_band_plain(*p);
         c = t->dflt ? qos_class_find(t, qos_port_default(t)) : NULL;
     }

@@ -320,17 +320,15 @@ keep_change(struct qos *q, struct change *r)
     switch (r->kind) {
     case ATTACHED:
         qos_notify_queue(q, p, r->c, true);
-        if (r->c->parent)
-            qos_notify_queue(q, p, r->c->parent, true);
+        qos_notify_above(q, p, r->c->parent);
         break;
     case DETACHED:
+        qos_notify_above(q, p, r->parent);
         qos_notify_queue(q, p, r->c, false);
-        if (r->parent)
-            qos_notify_queue(q, p, r->parent, true);
         qos_class_free(r->c);
         break;
     case LEAF_SET:
-        qos_notify_queue(q, p, r->c, true);
+        qos_notify_below(q, p, r->c);
         free(r->set.config);
         break;
     case CONFIGURED:
@@ -343,8 +341,8 @@ keep_change(struct qos *q, struct change *r)
         free(r->tree);
         break;
     case MOVED:
-        qos_notify_queue(q, p, r->parent, true);
-        qos_notify_queue(q, p, r->c->parent, true);
+        qos_notify_above(q, p, r->parent);
+        qos_notify_above(q, p, r->c->parent);
         qos_notify_below(q, p, r->c);
         break;
     case RATED: qos_notify_below(q, p, r->c); break;

@@ -33,24 +33,56 @@ plain_most(const struct model_port *p)
     return c ? most_of(c) : leaf_limit(p->config);
 }
 
+/* Of the packets of this queue. */
+static uint32_t
+priority_of(const struct model_port *p, const struct qos_class *c)
+{
+    const struct qos_class *taker = qos_class_taker(&p, c);
+    return (p->band + 1) << 16 | taker->id;
+}
+
+static bool
+is_queue(const struct qos_class *c)
+{
+    return c->id <= QOS_CLASS_MAX;
+}
+
 void
 qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present)
 {
     bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_notified); /* nothing to notify of */
-    bool is = present && !qos_class_is_inner(p, c);
-    if (!q->events.queue || nowhere || c->id > QOS_CLASS_MAX || (!is && !c->notified))
+    if (!q->events.queue || nowhere || !is_queue(c) || (!present && !c->notified))
         return;
-    c->notified = is;
-    q->events.queue(q->events.ctx, p->info.port_no, p->dir, p->band, c->id, is,
-                    is ? most_of(c) : 0);
+    c->notified = present ? priority_of(p, c) : 0;
+    q->events.queue(q->events.ctx, p->info.port_no, p->dir, c->id, c->notified,
+                    present ? most_of(qos_class_taker(&p, c)) : 0);
+}
+
+static void
+notify_tree(struct qos *q, const struct model_port *p, struct qos_class *c)
+{
+    qos_notify_queue(q, p, c, true);
+    for (struct qos_class *k = c->child; k; k = k->next)
+        notify_tree(q, p, k);
 }
 
 void
 qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c)
 {
-    qos_notify_queue(q, p, c, true);
-    for (struct qos_class *k = c->child; k; k = k->next)
-        qos_notify_below(q, p, k);
+    struct qos_class *k = c->parent, *queue = p->band ? qos_class_find(p->out, p->band) : NULL;
+    notify_tree(q, p, c);
+    for (; k && is_queue(k) && priority_of(p, k) == priority_of(p, c); k = k->parent)
+        qos_notify_queue(q, p, k, true);
+    if (queue) /* its limit may be another */
+        qos_notify_queue(q, p->out, queue, true);
+}
+
+void
+qos_notify_above(struct qos *q, const struct model_port *p, struct qos_class *c)
+{
+    for (; c && is_queue(c); c = c->parent)
+        if (c->notified != priority_of(p, c))
+            qos_notify_queue(q, p, c, true);
 }
 
 static void
@@ -69,7 +101,7 @@ qos_notify_bands(struct qos *q)
         bool some = p->sched && p->sched->tx_queues;
         for (struct qos_class *c = some ? qos_class_next(p, 0) : NULL; c;
              c = qos_class_next(p, c->id))
-            if (c->notified == qos_class_is_inner(p, c))
+            if (c->notified != priority_of(p, c))
                 qos_notify_queue(q, p, c, true);
     }
 }

@@ -5,11 +5,12 @@
 
 #include "state.h"
 
-/* A class: only queues count, and a class with others below it is none, as no packet waits in
- * it. */
+/* A class: only queues count. */
 void qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present);
-/* A class and all below it. */
+/* A class, all below it, and those above it whose packets it takes. */
 void qos_notify_below(struct qos *q, const struct model_port *p, struct qos_class *c);
+/* This class and those above it, where others take their packets than before. */
+void qos_notify_above(struct qos *q, const struct model_port *p, struct qos_class *c);
 /* Transmit queues that have got queues below them, or have none any longer. */
 void qos_notify_bands(struct qos *q);
 /* The default class and its limit. */

@@ -149,6 +149,33 @@ qos_class_set_rates(struct qos_class *c, uint64_t rate, uint64_t ceil)
         c->parent->promised += promised(c);
 }
 
+/* First if it has the lowest id, else second. */
+static void
+insert_child(struct qos_class *parent, struct qos_class *c)
+{
+    struct qos_class *first = parent->child;
+    c->prev = first && first->id < c->id ? first : NULL;
+    c->next = c->prev ? first->next : first;
+    if (c->next)
+        c->next->prev = c;
+    if (c->prev)
+        c->prev->next = c;
+    else
+        parent->child = c;
+}
+
+static void
+remove_child(struct qos_class *c)
+{
+    if (c->prev)
+        c->prev->next = c->next;
+    else if (c->parent)
+        c->parent->child = c->next;
+    if (c->next)
+        c->next->prev = c->prev;
+    c->prev = c->next = NULL;
+}
+
 void
 qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *parent)
 {
@@ -157,10 +184,7 @@ qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *pare
     c->depth = 0;
     if (parent) {
         c->depth = (uint8_t)(parent->depth + 1);
-        c->next = parent->child;
-        if (c->next)
-            c->next->prev = c;
-        parent->child = c;
+        insert_child(parent, c);
         parent->promised += promised(c);
     }
     if (c->id == QOS_CLASS_ROOT) {
@@ -176,12 +200,8 @@ qos_class_link(struct model_port *p, struct qos_class *c, struct qos_class *pare
 void
 qos_class_unlink(struct model_port *p, struct qos_class *c)
 {
-    if (c->prev)
-        c->prev->next = c->next;
-    else if (c->parent)
-        c->parent->child = c->next;
-    if (c->next)
-        c->next->prev = c->prev;
+    bool was_first = c->parent && c->parent->child == c;
+    remove_child(c);
     if (c->parent)
         c->parent->promised -= promised(c);
     if (c->id == QOS_CLASS_ROOT) {
@@ -191,6 +211,15 @@ qos_class_unlink(struct model_port *p, struct qos_class *c)
     } else {
         p->pages[c->id >> 8][c->id & 0xff] = NULL;
         p->n_queues--;
+    }
+    if (!was_first || !c->parent->child || !c->parent->child->next)
+        return;
+    struct qos_class *first = qos_class_next(p, c->id); /* ids are sparser than siblings are many */
+    while (first && first->parent != c->parent)
+        first = qos_class_next(p, first->id);
+    if (first && first != c->parent->child) {
+        remove_child(first);
+        insert_child(c->parent, first);
     }
 }
 

@@ -15,10 +15,11 @@ struct packed {
 /* A class, and the classless scheduler below it, if any. */
 struct qos_class {
     uint32_t id;
-    uint8_t depth; /* the root class's is 0 */
-    bool follows;  /* root and default class: the switch chose the values itself */
-    bool notified; /* the packet side knows it as a queue */
-    struct qos_class *parent, *child, *next, *prev; /* children form a list */
+    uint8_t depth;     /* the root class's is 0 */
+    bool follows;      /* root and default class: the switch chose the values itself */
+    uint32_t notified; /* the skb->priority of the queue's packets that the packet side knows; 0: no
+                        * such queue */
+    struct qos_class *parent, *child, *next, *prev; /* children: a list; the lowest id is first */
     uint64_t created;                               /* qos_now_ns: since when the kernel counts */
     uint64_t rate, ceil;                            /* as the kernel has them, bit/s */
     uint64_t promised;                              /* its children's rates (promised.h) */

@@ -45,11 +45,11 @@ put_queue(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil
 }
 
 static void
-put_queues(void *ctx, struct trace *t, uint8_t depth, uint32_t port_no, uint32_t class_id, bool in)
+put_queues(void *ctx, struct trace *t, uint8_t depth, uint32_t port_no, uint32_t queue_id, bool in)
 {
     const struct sw *sw = ctx;
     struct queue_way way = {t, depth};
-    qos_each_above(sw->qos, port_no, in ? QOS_IN : QOS_OUT, class_id, put_queue, &way);
+    qos_each_above(sw->qos, port_no, in ? QOS_IN : QOS_OUT, queue_id, put_queue, &way);
 }
 
 static void

@@ -69,12 +69,13 @@ priorities(void **state)
     struct port *p = fixture_port("sw", NULL, 1 << 20);
     struct port_counters c;
     classes("sw", 3);
-    assert_int_equal(port_queue_set(p, 1, 0), 0);
-    assert_int_equal(port_queue_set(p, 2, 0), 0);
-    assert_int_equal(port_queue_set(p, 3, 0), 0);
-    assert_int_equal(port_queue_set(p, 3, 0), 0);
-    assert_int_equal(port_queue_set(p, OFP_QOS_QUEUE_MAX, 0), 0);
-    assert_true(port_queue_set(p, OFP_QOS_QUEUE_MAX + 1, 0) < 0);
+    assert_int_equal(port_queue_set(p, 1, PORT_PRIORITY(1), 0), 0);
+    assert_int_equal(port_queue_set(p, 2, PORT_PRIORITY(2), 0), 0);
+    assert_int_equal(port_queue_set(p, 3, PORT_PRIORITY(3), 0), 0);
+    assert_int_equal(port_queue_set(p, 3, PORT_PRIORITY(3), 0), 0);
+    assert_int_equal(port_queue_set(p, OFP_QOS_QUEUE_MAX, PORT_PRIORITY(OFP_QOS_QUEUE_MAX), 0), 0);
+    assert_true(port_queue_set(p, OFP_QOS_QUEUE_MAX + 1, PORT_PRIORITY(OFP_QOS_QUEUE_MAX + 1), 0) <
+                0);
     port_queue_del(p, 3);
     port_queue_del(p, OFP_QOS_QUEUE_MAX + 1);
     send_to(p, 1, 5);
@@ -107,7 +108,7 @@ many(struct port *p[2], unsigned n, unsigned rounds)
     for (unsigned k = 0; k < 2; ++k) {
         classes(dev[k], n);
         for (uint32_t q = 1; q <= n; ++q)
-            assert_int_equal(port_queue_set(p[k], q, 0), 0);
+            assert_int_equal(port_queue_set(p[k], q, PORT_PRIORITY(q), 0), 0);
     }
     for (unsigned round = 0; round < rounds; ++round)
         for (uint32_t q = 1; q <= n; ++q) {
@@ -153,7 +154,7 @@ no_descriptors(void **state)
     few = old;
     few.rlim_cur = (rlim_t)free_fd; /* none at all */
     setrlimit(RLIMIT_NOFILE, &few);
-    assert_int_equal(port_queue_set(p[0], 1, 0), 0);
+    assert_int_equal(port_queue_set(p[0], 1, PORT_PRIORITY(1), 0), 0);
     send_to(p[0], 1, 1);
     port_io_flush(w);
     few.rlim_cur = (rlim_t)free_fd + 1;
@@ -206,7 +207,7 @@ shared_socket(void **state)
     none = old;
     none.rlim_cur = (rlim_t)free_fd;
     classes("sw", 1);
-    assert_int_equal(port_queue_set(p, 1, 0), 0);
+    assert_int_equal(port_queue_set(p, 1, PORT_PRIORITY(1), 0), 0);
     setrlimit(RLIMIT_NOFILE, &none);
     send_super(p, 1, 14 + 10 * 1000, 1000);
     send_super(p, 1, 100, 0);
@@ -339,7 +340,7 @@ tcp(void **state)
     struct port_counters c;
     struct pollfd f[2] = {{.fd = port_rx_fd(p[0], 0), .events = POLLIN},
                           {.fd = port_rx_fd(p[1], 0), .events = POLLIN}};
-    port_queue_set(p[1], 1, 0);
+    port_queue_set(p[1], 1, PORT_PRIORITY(1), 0);
     pid_t pid[2] = {host("host2", "10.9.0.2", true), host("host", "10.9.0.1", false)};
     longest = 0;
     int status, left = 2;

@@ -171,7 +171,7 @@ queues(void **state)
     fixture_run("tc qdisc add dev to root handle 1: htb default fffe");
     fixture_run("tc class add dev to parent 1: classid 1:1 htb rate 1gbit");
     fixture_run("tc class add dev to parent 1: classid 1:fffe htb rate 1gbit");
-    assert_int_equal(port_queue_set(port_shaper(port)->to, 1, 0), 0);
+    assert_int_equal(port_queue_set(port_shaper(port)->to, 1, PORT_PRIORITY(1), 0), 0);
     enter_plain(1);
     enter_plain(1);
     enter_plain(2); /* there is none */

@@ -13,22 +13,26 @@ struct qos_error err;
 uint8_t present[0x10000];
 uint8_t present_in[0x10000];
 uint8_t band_of[0x10000];
+uint32_t taker[0x10000];
 uint64_t notified_limit[0x10000];
 uint32_t default_class, default_in;
 bool shaped;
 
 static void
-on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t band, uint32_t id,
-         bool there, uint64_t most)
+on_queue(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t id, uint32_t priority,
+         uint64_t most)
 {
+    bool there = priority != 0;
     uint8_t *is = dir == QOS_IN ? present_in : present;
     if (port_no != 2)
         return;
     assert_true(there || is[id]);
     is[id] = there;
-    band_of[id] = there ? (uint8_t)band : 0;
-    if (dir == QOS_OUT)
+    band_of[id] = there ? (uint8_t)((priority >> 16) - 1) : 0;
+    if (dir == QOS_OUT) {
         notified_limit[id] = most;
+        taker[id] = priority & 0xffff;
+    }
     assert_true(dir == QOS_OUT || shaped);
 }
 
@@ -76,6 +80,7 @@ start(void)
     memset(present, 0, sizeof present);
     memset(present_in, 0, sizeof present_in);
     memset(band_of, 0, sizeof band_of);
+    memset(taker, 0, sizeof taker);
     memset(notified_limit, 0, sizeof notified_limit);
     default_class = default_in = 0;
     shaped = false;

@@ -19,6 +19,7 @@ extern struct qos_error err;
 /* What the packet side was notified of for port 2. */
 extern uint8_t present[0x10000];
 extern uint8_t band_of[0x10000]; /* below which transmit queue's tree; 0: none */
+extern uint32_t taker[0x10000];  /* the class that takes a queue's packets; 0: no such queue */
 extern uint32_t default_class;
 extern uint64_t notified_limit[0x10000]; /* by class; 0: of packets without a queue */
 /* The same of its QOS_IN direction. */

@@ -56,7 +56,7 @@ text_now(void)
     uint64_t h = 1;
     for (uint32_t i = 0; i < 16; i++) { /* the first and the last classes */
         uint32_t id = (i - 8) & 0xffff;
-        h = h * 4 + present[id] * 2u + present_in[id];
+        h = (h * 4 + present[id] * 2u + present_in[id]) * 31 + taker[id];
     }
     if (asprintf(&all, "%s%s%u %u %d %d %llx\n", k, m, default_class, default_in, shaped,
                  kernel.shaper[IF2], (unsigned long long)h) < 0)

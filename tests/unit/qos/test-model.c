@@ -168,26 +168,33 @@ turns(void **state)
     assert_int_equal(fake_class(&kernel, IF2, 401)->values.v[QOS_QUANTUM], 60000 / 2);
 }
 
-/* A class is a queue while it has none below it. */
+/* A class that has others below it leads its packets to the one with the lowest id. */
 static void
-inner_classes_are_no_queues(void **state)
+inner_classes_lead_packets(void **state)
 {
     OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
     assert_int_equal(present[1], 1);
     run_failing("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit");
     OK("htb", "cmd=add,port=2,class=3,parent=2,rate=1mbit");
     OK("htb", "cmd=change,port=2,class=1,rate=9mbit");
-    assert_int_equal(present[1] + present[2], 0);
-    assert_int_equal(present[3], 1);
+    assert_true(taker[1] == 3 && taker[2] == 3 && taker[3] == 3);
+    assert_int_equal(notified_limit[1], 1000000);
     OK("htb", "cmd=add,port=2,class=4,rate=1mbit");
     REFUSED(OFPSFC_BUSY, "htb", "cmd=change,port=2,class=2,parent=4,rate=1mbit");
     run_failing("htb", "cmd=del,port=2,class=4");
-    run_failing("htb", "cmd=change,port=2,class=3,parent=1,rate=1mbit");
-    assert_int_equal(present[2] - present[1], 1);
+    run_failing("htb", "cmd=change,port=2,class=3,parent=1,rate=1mbit,ceil=5mbit");
+    assert_true(taker[1] == 2 && taker[2] == 2 && taker[3] == 3);
+    run_failing("htb", "cmd=add,port=2,class=7,parent=3,rate=1mbit,ceil=4mbit");
+    assert_true(taker[1] == 2 && taker[3] == 7);
     run_failing("htb", "cmd=del,port=2,class=2");
-    assert_int_equal(present[1] + present[2], 0);
-    run_failing("htb", "cmd=del,port=2,class=3");
-    assert_int_equal(present[1], 1);
+    assert_true(taker[1] == 7 && !present[2]);
+    run_failing("htb", "cmd=change,port=2,class=7,rate=1mbit,ceil=3mbit");
+    assert_int_equal(notified_limit[1], 3000000);
+    run_failing("htb", "cmd=add,port=2,class=6,parent=3,rate=1mbit,ceil=2mbit");
+    assert_true(taker[1] == 6 && taker[3] == 6 && notified_limit[1] == 2000000);
+    run_failing("pfifo", "cmd=add,port=2,class=6,limit=10");
+    run_failing("htb", "cmd=del,port=2,class=3,children=yes");
+    assert_true(taker[1] == 1 && !present[3] && !present[6] && !present[7]);
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit");
     run_failing("htb", "cmd=del,port=2,class=1,children=yes");
     assert_int_equal(present[1] + present[2], 0);
@@ -325,7 +332,7 @@ adoption(void **state)
     char *before = fake_text(&kernel), *model = model_text();
     qos_free(qos);
     start();
-    assert_true(present[10] && !present[5] && present[6]); /* 5 has 6 below it */
+    assert_true(present[10] && taker[5] == 6 && taker[6] == 6); /* 5 has 6 below it */
     assert_int_equal(default_class, 0xfffe);
     char *after = fake_text(&kernel), *model_after = model_text();
     assert_string_equal(after, before);
@@ -346,7 +353,7 @@ adoption(void **state)
                          .sched = qos_sched_by_name("sfq")};
     assert_int_equal(kernel.base.ops->apply(&kernel.base, &op, 1, &done, NULL), 0);
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
-    assert_true(present[10] && present[5] && !present[6]);
+    assert_true(present[10] && taker[5] == 5 && !present[6]);
     OK("sfq", "cmd=add,port=2,class=10");
     op = (struct qos_op){
         .kind = QOS_OP_QDISC_DEL, .ifindex = IF2, .handle = 0x10000, .parent = QOS_PARENT_ROOT};
@@ -455,7 +462,7 @@ away_and_back(void **state)
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=3,rate=1mbit");
     assert_int_equal(qos_port_sync(qos, 2, &err), 0);
     assert_int_equal(port_back(qos, &port, &err), 0);
-    assert_true(!present[1] && present[2]);
+    assert_true(taker[1] == 2 && taker[2] == 2);
     assert_int_equal(default_class, 0xfffe);
     assert_int_equal(fake_class(&kernel, 30, 2)->values.v[QOS_RATE], 5000000);
     assert_int_equal(fake_qdisc(&kernel, 30, 0x10002)->values.v[QOS_PERTURB], 5);
@@ -519,7 +526,7 @@ limits_are_notified(void **state)
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=1mbit,ceil=50mbit");
     OK("htb", "cmd=add,port=2,class=3,parent=1,rate=1mbit");
     assert_int_equal(notified_limit[0], 100000000);
-    assert_int_equal(notified_limit[1], 0);
+    assert_int_equal(notified_limit[1], 10000000); /* 2 takes its packets */
     assert_int_equal(notified_limit[2], 10000000);
     assert_int_equal(notified_limit[3], 1000000);
     OK("htb", "cmd=change,port=2,class=1,rate=5mbit");
@@ -566,7 +573,7 @@ main(void)
         TEST(defaults),
         TEST(shares_follow),
         TEST(turns),
-        TEST(inner_classes_are_no_queues),
+        TEST(inner_classes_lead_packets),
         TEST(speed_follows),
         TEST(a_share_of_the_link_follows),
         TEST(every_step_fails),

@@ -52,8 +52,9 @@ two_trees(const char *root)
     REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=add,port=2,class=100,rate=1mbit,parent=9");
     run_failing("htb", "cmd=add,port=2,class=100,rate=5mbit,ceil=50mbit,parent=2");
     assert_int_equal(default_class, QOS_CLASS_DEFAULT);
-    assert_int_equal(present[2], 0);
+    assert_true(taker[2] == QOS_CLASS_DEFAULT && band_of[2] == 2);
     run_failing("htb", "cmd=add,port=2,class=2,rate=60mbit");
+    assert_int_equal(notified_limit[2], 60000000);
     run_failing("htb", "cmd=add,port=2,class=1,rate=40mbit");
     run_failing("htb", "cmd=add,port=2,class=200,rate=20mbit,ceil=40mbit,parent=1");
     run_failing("htb", "cmd=add,port=2,class=101,rate=2mbit,parent=100");
@@ -76,7 +77,8 @@ two_trees(const char *root)
     assert_int_equal(CLASS(1, QOS_CLASS_DEFAULT)->values.v[QOS_RATE], 2000000);
     assert_int_equal(CLASS(2, 101)->parent, IN(2, 100));
     assert_int_equal(fake_qdisc(&kernel, IF2, IN(2, 101))->handle, QOS_LEAF_HANDLE(101));
-    assert_true(present[200] && present[101] && !present[100] && !present[1] && !present[2]);
+    assert_true(taker[200] == 200 && taker[101] == 101 && taker[100] == 101);
+    assert_true(taker[1] == QOS_CLASS_DEFAULT && band_of[1] == 1 && band_of[2] == 2);
     assert_true(band_of[200] == 1 && band_of[101] == 2 && band_of[3] == 0 && present[3]);
     assert_int_equal(notified_limit[0], 40000000);
     assert_int_equal(queue_count(qos, 2), 8 + 3);
@@ -104,7 +106,7 @@ changes(void)
     run_failing("htb", "cmd=del,port=2,class=101");
     run_failing("htb", "cmd=del,port=2,class=2,children=yes");
     assert_null(fake_qdisc(&kernel, IF2, TX(2)));
-    assert_true(present[2] && !present[100]);
+    assert_true(taker[2] == 2 && band_of[2] == 0 && !present[100]);
     run_failing("pfifo", "cmd=add,port=2,class=2,limit=3");
     run_failing("pfifo", "cmd=del,port=2,class=2");
     run_failing("htb", "cmd=add,port=2,class=100,rate=5mbit,parent=2");

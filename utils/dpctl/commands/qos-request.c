@@ -169,8 +169,6 @@ request(struct ctx *c, const struct qos_sched *sched, const char *text)
     if (qos_request_parse(&r, sched, numbered, why, sizeof why))
         return say_usage(c, "%s", why);
     st = say_doubt(c, why);
-    if (!st && !strcmp(c->where, "dpctl")) /* a file of thousands would be asked about each time */
-        st = queues_doubt(c, &r);
     if (!st && c->bundle && !note_name(&r))
         st = say_memory(c);
     return st ? st : queues_send(c, &r);

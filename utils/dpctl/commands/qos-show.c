@@ -250,16 +250,18 @@ print_default(struct of_wr *w, const struct queue_node *node, const struct extra
         of_printf(w, "packets without a queue");
 }
 
-/* No packet waits in a class that has others below it, which follow it in the view. */
+/* No packet waits in a class that has others below it: these follow it in the view. */
 static void
 print_inner(struct of_wr *w, const struct queue_view *view, size_t i, int margin)
 {
-    uint32_t id = view->v[i].entry->config.class_id;
-    if (id && id <= QOS_CLASS_MAX && queues_is_inner(view, i))
-        of_printf(w,
-                  "\n%*spackets for queue %" PRIu32
-                  " go to the default class: it has classes below it",
-                  margin + 4, "", id);
+    uint32_t id = view->v[i].entry->config.class_id, taker = queues_taker(view, i);
+    if (!id || id > QOS_CLASS_MAX || taker == id)
+        return;
+    of_printf(w, "\n%*spackets for queue %" PRIu32 " go to ", margin + 4, "", id);
+    if (taker == QOS_CLASS_DEFAULT)
+        of_printf(w, "the default class below it");
+    else
+        of_printf(w, "class %" PRIu32, taker);
 }
 
 static void

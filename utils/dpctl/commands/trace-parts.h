@@ -42,6 +42,8 @@ void trace_sum_up(struct of_wr *w, const struct of_list *events);
 
 void trace_put_rate(struct of_wr *w, uint64_t bps);                    /* "6 Mbit/s" */
 void trace_put_port(struct of_wr *w, const struct of_trace_output *e); /* "port 2 (eth2)" */
+/* Has its queue classes below it, one of which takes the packet? */
+bool trace_is_led(const struct of_list *events, const struct of_trace_output *e);
 
 /* ------------------------------------------------------------------ trace-queue.c */
 

@@ -51,6 +51,21 @@ limits_behind(const struct of_list *l, uint32_t i)
     return found;
 }
 
+bool
+trace_is_led(const struct of_list *l, const struct of_trace_output *e)
+{
+    uint32_t i = 0;
+    bool passes = false;
+    while (i < l->n && l->v[i] != e)
+        i++;
+    for (i++; i < l->n && OF_AT(l, i, struct of_tagged)->row->type == OFPTE_QUEUE; i++) {
+        struct qos_entry entry;
+        passes |= trace_queue_entry(l->v[i], &entry) && entry.config.object_type == OFP_QOS_CLASS &&
+                  entry.config.class_id == e->queue_id;
+    }
+    return passes && e->queue_id && e->queue_id != e->class_id;
+}
+
 static void
 sum_output(struct of_wr *w, const struct of_list *l, uint32_t i)
 {
@@ -60,6 +75,8 @@ sum_output(struct of_wr *w, const struct of_list *l, uint32_t i)
     trace_put_port(w, e);
     if (e->queue_id && e->queue_id == e->class_id)
         of_printf(w, ", queue %" PRIu32, e->queue_id);
+    else if (trace_is_led(l, e))
+        of_printf(w, ", queue %" PRIu32 " by class %" PRIu32 " below it", e->queue_id, e->class_id);
     else if (e->queue_id)
         of_printf(w, ", as queue %" PRIu32 " is not there by the default class", e->queue_id);
     if (q.rate) {

@@ -341,7 +341,10 @@ put_output(struct of_wr *w, const void *event, const struct trace_shown *t)
     of_printf(w, "%" PRIu32 " bytes", e->total_len);
     if (e->segments > 1)
         of_printf(w, " in %u segments", e->segments);
-    if (e->queue_id && e->queue_id != e->class_id)
+    if (trace_is_led(t->events, e))
+        of_printf(w, ", queue %" PRIu32 ": class %" PRIu32 " below it takes it", e->queue_id,
+                  e->class_id);
+    else if (e->queue_id && e->queue_id != e->class_id)
         of_printf(w, ", queue %" PRIu32 " is not there", e->queue_id);
     else if (e->queue_id)
         of_printf(w, ", queue %" PRIu32, e->queue_id);

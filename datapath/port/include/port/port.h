@@ -34,7 +34,7 @@ struct port_io; /* a worker's side: packets queued for sending, drop counters, p
 #define PORT_COUNTERS(W, S, G)                                                                     \
     W(rx_dropped)        /* ring or shaper full, or the frame longer than 64 KB */                 \
     W(tx_dropped)        /* queue full, frame longer than the MTU, interface down, ... */          \
-    W(tx_no_queue)       /* sent by the default class: no such queue, or it has queues below it */ \
+    W(tx_no_queue)       /* sent by the default class: no such queue                            */ \
     S(rx_no_queue)       /* the same in the shaper of what enters */                               \
     G(queue_sockets)     /* transmit sockets open now */                                           \
     G(ring_bytes)        /* memory of the receive rings now, the shaper's too */                   \
@@ -155,20 +155,16 @@ void port_count_kernel(struct port *p, const struct port_counters *more);
 /* ------------------------------------------------------------------ queues */
 
 /* A queue (1 .. OFP_QOS_QUEUE_MAX) of this port exists, or no longer does.  Packets with set_queue
- * are sent with skb->priority 0x00010000 | queue_id (see port_queue_band); a worker opens a socket for the queue when it
- * first uses it.  Queue 0: packets without a queue.
+ * are sent with this skb->priority, which says the class (PORT_PRIORITY: that of the queue's own number); a worker opens a
+ * socket for the queue when it first uses it.  Queue 0: packets without a queue.
  *
  * most: the queue's maximum rate, bit/s; 0: unknown.  A super-packet that would occupy it for more
  * than PORT_SUPER_MS is sent as its segments: otherwise other queues' packets wait for all of it,
  * and small shares are given out in large pieces.  -ERANGE, -ENOMEM. */
-#define PORT_SUPER_MS 1
-int port_queue_set(struct port *p, uint32_t queue_id, uint64_t most);
+#define PORT_SUPER_MS           1
+#define PORT_PRIORITY(queue_id) (UINT32_C(0x00010000) | (queue_id))
+int port_queue_set(struct port *p, uint32_t queue_id, uint32_t priority, uint64_t most);
 void port_queue_del(struct port *p, uint32_t queue_id);
-
-/* Call it before port_queue_set: the queue is in the tree below this transmit queue (1 to 14; 0: in the
- * port's own tree), and its packets' skb->priority is (band + 1) << 16 | queue_id.  -ERANGE,
- * -ENOMEM. */
-int port_queue_band(struct port *p, uint32_t queue_id, unsigned band);
 
 /* A detour through queues of the kernel for packets that enter by a port, before they go through
  * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */
@@ -213,10 +209,11 @@ uint64_t port_rx_waited(const struct port *p, const struct port_io *w);
 #define PORT_TX_WATCHED (-1)
 int port_tx(struct port *p, struct port_io *w, struct packet *pkt);
 
-/* What port_tx would return now, and the queue that would take the packet: 0 if the port has no
- * such queue.  Any thread. */
+/* What port_tx would return now; this queue, and the class that would take its packet: 0 if the port
+ * has no such queue.  Any thread. */
 int port_tx_refusal(const struct port *p, const struct packet *pkt);
 uint32_t port_tx_queue(const struct port *p, uint32_t queue);
+uint32_t port_tx_class(const struct port *p, uint32_t queue);
 bool port_receives(const struct port *p); /* neither OFPPC_PORT_DOWN nor OFPPC_NO_RECV */
 
 /* Sends what is queued on all ports, in order per port and queue.  Counts drops per port and

@@ -22,8 +22,9 @@ struct trace_env {
     void *ctx;
     /* Fills in what is known about port_no, and finds class_id by queue_id. */
     void (*port)(void *ctx, struct of_trace_output *port);
-    /* Adds the events of the class that the packet waits in, and of those above it. */
-    void (*queues)(void *ctx, struct trace *t, uint8_t depth, uint32_t port_no, uint32_t class_id,
+    /* Adds the events of the class that a packet of this queue (0: of none) waits in, and of those
+     * above it. */
+    void (*queues)(void *ctx, struct trace *t, uint8_t depth, uint32_t port_no, uint32_t queue_id,
                    bool in);
     /* Adds the events of those who want a packet-in for this reason. */
     void (*controllers)(void *ctx, struct trace *t, uint8_t depth, uint8_t reason);

@@ -68,11 +68,11 @@ struct qos_port {
 
 /* What the packet side is notified of, after a commit; each may be NULL. */
 struct qos_events {
-    /* present: the class is a queue and gets at most `most` bit/s.  Otherwise it is no longer one:
-     * it is gone, or has classes below it.  band: the transmit queue that its tree is below, 1 to
-     * 14; 0: none.  Packets get there by skb->priority (band + 1) << 16 | class_id. */
-    void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t band,
-                  uint32_t class_id, bool present, uint64_t most);
+    /* The class is a queue: its packets have this skb->priority and get at most `most` bit/s.
+     * priority 0: it is gone.  Else it is (band + 1) << 16 | the class that takes them, the queue
+     * itself or one below it; band: the transmit queue that the tree is below, 1 to 14; 0: none. */
+    void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
+                  uint32_t priority, uint64_t most);
     /* The class of packets without a queue, or with one that doesn't exist: a queue, or 0xfffe; 0:
      * the port has no tree.  most: its limit, bit/s; 0: none is known. */
     void (*default_class)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
@@ -228,9 +228,9 @@ uint32_t qos_least_promise(const struct qos *q);
 /* rate, ceil: of a class, as the kernel has them, bit/s; 0: none, or unknown. */
 typedef void qos_way_fn(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil);
 
-/* What a packet of this class passes on its way out: the scheduler below the class, the class, those
- * above it, the port's root.  class_id 0, one that isn't there or has classes below it: the class of
- * packets without a queue.  Nothing if the port has no queues.  The kernel isn't asked. */
+/* What a packet of this queue passes on its way out: the scheduler below the class that takes it, the
+ * class, those above it, the port's root.  class_id 0, or one that isn't there: the class of packets
+ * without a queue.  Nothing if the port has no queues.  The kernel isn't asked. */
 void qos_each_above(struct qos *q, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
                     qos_way_fn *fn, void *ctx);
 

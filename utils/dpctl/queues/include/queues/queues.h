@@ -122,11 +122,9 @@ bool queues_next_tin(const struct queue_rows *tins, const struct queue_node *nod
 
 /* ---------------------------------------------------------- inner.c */
 
-/* Has the class of the view others below it? */
-bool queues_is_inner(const struct queue_view *v, size_t i);
-
-/* Says, or asks (core/say.h: say_doubt), that packets of a queue that gets its first class go elsewhere. */
-enum status queues_doubt(struct ctx *c, const struct qos_request *r);
+/* The class that takes the packets for a class of the view: itself, or the one with the lowest id below it, and so on;
+ * in a tree below a transmit queue the default class. */
+uint32_t queues_taker(const struct queue_view *v, size_t i);
 
 /* ---------------------------------------------------------- requests (request.c) */
 
