@@ -228,7 +228,7 @@ def test_no_switch_there(tmp_path):
 
 
 def test_help():
-    done = dpctl('--help')
+    done = dpctl('--help=all')
     for command in ('features', 'flow-mod', 'qos-htb', 'qos-show', 'monitor'):
         assert command in done.stdout
     assert dpctl(check=False).returncode > 0

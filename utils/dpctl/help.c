@@ -38,8 +38,39 @@ print_commands(void)
     }
 }
 
+static void
+print_task(enum task task)
+{
+    enum { COLUMN = 46 };
+    const struct command_table *table;
+    const struct command *k;
+    for (size_t t = 0; (table = registry_table(t)); t++)
+        for (size_t i = 0; (k = command_at(table, i)); i++)
+            if (k->first.task == task)
+                printf("  %-*s%s\n", COLUMN, k->first.typed, k->first.does);
+}
+
 void
 help_print(void)
+{
+    static const char *const titles[N_TASKS] = {[TASK_LOOK] = "Look",
+                                                [TASK_SHAPE] = "Shape",
+                                                [TASK_FORWARD] = "Forward",
+                                                [TASK_FIND] = "Find out why",
+                                                [TASK_KEEP] = "Keep"};
+    printf("usage: dpctl [OPTION...] [SWITCH] COMMAND [ARGUMENT...]\n"
+           "SWITCH may be left out for the only switch of this machine.\n");
+    for (enum task task = TASK_NONE + 1; task < N_TASKS; task++) {
+        printf("\n%s\n", titles[task]);
+        print_task(task);
+    }
+    printf("\n"
+           "dpctl help COMMAND   what the command takes\n"
+           "dpctl help all       every command and option, also dpctl --help=all\n");
+}
+
+void
+help_print_all(void)
 {
     printf("usage: dpctl [OPTION...] [SWITCH] COMMAND [ARGUMENT...]\n"
            "       dpctl [OPTION...] COMMAND SWITCH [ARGUMENT...]\n"

@@ -4,8 +4,11 @@
 
 #include <core/command.h>
 
-/* dpctl --help, on stdout. */
+/* dpctl --help, on stdout: the commands that have a task. */
 void help_print(void);
+
+/* dpctl --help=all, on stdout: every command and option. */
+void help_print_all(void);
 
 /* dpctl help COMMAND, on stdout. */
 enum status help_command(struct ctx *c, const struct command *command);

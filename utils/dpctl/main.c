@@ -213,6 +213,14 @@ run_file(struct ctx *c, const char *name, bool atomic)
     return st;
 }
 
+static bool
+asks_for_help(char **words, int n)
+{
+    return (n && !strcmp(words[0], "help")) ||
+           (n > 1 && (remote_is_address(words[0]) || is_name(words[0])) &&
+            !strcmp(words[1], "help"));
+}
+
 /* "help", "help COMMAND", "COMMAND --help", each also behind an address. */
 static enum status
 show_help(struct invocation *v, char **words, int n)
@@ -221,13 +229,18 @@ show_help(struct invocation *v, char **words, int n)
     const char *format = v->help && *v->help ? v->help : "text";
     if (c->json && (!n || (n == 1 && !strcmp(words[0], "help"))))
         format = "json";
+    if (!strcmp(format, "all") || (n && !strcmp(words[n - 1], "all") && asks_for_help(words, n))) {
+        help_print_all();
+        return DPCTL_OK;
+    }
     if (strcmp(format, "text"))
         return manual_print(format)
                    ? DPCTL_OK
-                   : say_usage(c,
-                               "--help must be alone or --help=text, man, markdown, schedulers "
-                               "or json, not '%s'",
-                               format);
+                   : say_usage(
+                         c,
+                         "--help must be alone or --help=text, all, man, markdown, schedulers "
+                         "or json, not '%s'",
+                         format);
     if (n && !registry_find(words[0]) && (remote_is_address(words[0]) || is_name(words[0]))) {
         words++;
         n--;
@@ -242,14 +255,6 @@ show_help(struct invocation *v, char **words, int n)
     }
     const struct command *k = registry_find(words[0]);
     return k ? help_command(c, k) : no_command(c, words[0]);
-}
-
-static bool
-asks_for_help(char **words, int n)
-{
-    return (n && !strcmp(words[0], "help")) ||
-           (n > 1 && (remote_is_address(words[0]) || is_name(words[0])) &&
-            !strcmp(words[1], "help"));
 }
 
 static enum status

@@ -47,8 +47,9 @@ static const struct row {
     {0, "once", NULL, "with top: one table of text", FLAG, AT(c.once)},
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",
-        "this text; behind a command, what the command takes; FORMAT: text, man,\n"
-        "markdown, json, or schedulers, a manual's section for profiles",
+        "the first commands; behind a command, what the command takes; FORMAT:\n"
+        "text, all (every command), man, markdown, json, or schedulers, a\n"
+        "manual's section for profiles",
         TEXT, AT(help)},
     {'V', "version", NULL, "dpctl's version", FLAG, AT(version)},
 };

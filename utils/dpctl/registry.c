@@ -51,5 +51,5 @@ registry_near(const char *name, char *buf, size_t size)
             }
         }
     }
-    return *of_near_text(&near, buf, size) ? buf : ": dpctl --help lists them";
+    return *of_near_text(&near, buf, size) ? buf : ": dpctl --help=all lists them";
 }

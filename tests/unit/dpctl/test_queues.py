@@ -119,7 +119,7 @@ class Queues(Dpctl):
         self.check(run('unix:/nowhere', 'status', 'all'), 1)
 
     def test_help(self):
-        done = subprocess.run([fixture.DPCTL, '--help'], text=True, stdout=subprocess.PIPE)
+        done = subprocess.run([fixture.DPCTL, '--help=all'], text=True, stdout=subprocess.PIPE)
         self.assertEqual(done.returncode, 0)
         for name in qosmsg.SCHEDS[1:]:
             self.assertIn('qos-' + name, done.stdout)

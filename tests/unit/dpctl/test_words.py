@@ -55,7 +55,7 @@ def fields(struct):
 
 
 def commands():
-    text = dpctl('--help').stdout.decode()
+    text = dpctl('--help=all').stdout.decode()
     return [m for m in re.findall(r'^  ([a-z][a-z0-9-]+) ', text, re.M)]
 
 
@@ -69,6 +69,20 @@ class Help(unittest.TestCase):
                 text = done.stdout.decode('ascii')
                 self.assertTrue(all(ch == '\n' or ch.isprintable() for ch in text), text)
                 self.assertIn(command, text)
+
+    def test_first_page_fits_a_terminal(self):
+        lines = dpctl('--help').stdout.decode('ascii').splitlines()
+        self.assertLessEqual(len(lines), 40)
+        self.assertEqual([line for line in lines if len(line) > 80], [])
+        first = [line.split()[0] for line in lines if line.startswith('  ')]
+        self.assertEqual(len(first), 20)
+        self.assertEqual(len(set(first)), 20)
+        self.assertEqual(set(first) - set(commands()), set())
+
+    def test_all_has_every_command_once(self):
+        rows = [row['name'] for row in json.loads(dpctl('--json', 'help').stdout)['commands']]
+        self.assertEqual(rows, [name for name in re.findall(r'^  ([a-z][a-z0-9_-]+) ',
+                                dpctl('--help=all').stdout.decode(), re.M) if name in rows])
 
     def test_examples_can_be_typed(self):
         """dpctl understands each; qos-watch, bw-watch and top run until somebody ends them."""
@@ -471,7 +485,7 @@ class WhichSwitch(Words):
 
     def test_without_anything_the_default(self):
         env = {k: v for k, v in os.environ.items() if k != 'DPCTL_SWITCH'}
-        text = dpctl('--help', env=env).stdout.decode()
+        text = dpctl('--help=all', env=env).stdout.decode()
         path = re.search(r'^(/\S+)\.$', text, re.M).group(1)
         if os.path.exists(path):
             self.skipTest('a switch may be running here')
@@ -487,6 +501,8 @@ class WhichSwitch(Words):
             done = dpctl(*args)
             self.assertEqual((done.returncode, done.stdout), (0, want), args)
         for args in (['help'], ['--help'], ['tcp:x', 'help'], ['tcp:x', '--help']):
+            self.assertIn(b'dpctl help all', dpctl(*args).stdout, args)
+        for args in (['help', 'all'], ['--help=all'], ['tcp:x', 'help', 'all'], ['tcp:x', '--help=all']):
             self.assertIn(b'Exit status', dpctl(*args).stdout, args)
         done = dpctl('help', 'stats-prot')
         self.assertEqual(done.returncode, 2)

@@ -107,7 +107,7 @@ class Dpctl(unittest.TestCase):
     def setUp(self):
         self.rows = json.loads(output(PROGRAMS['dpctl'], '--json', 'help'))
         self.page = source('dpctl.1')
-        self.help = output(PROGRAMS['dpctl'], '--help')
+        self.help = output(PROGRAMS['dpctl'], '--help=all')
 
     def test_every_option(self):
         self.assertGreater(len(self.rows['options']), 10)

@@ -413,6 +413,7 @@ static const char del_help[] =
 
 static const struct command rows[] = {
     {.name = "bw-total",
+     .first = {TASK_SHAPE, "bw-total port=eth1,out=100mbit", "what bandwidth groups share"},
      .args = "port=N [in=RATE] [out=RATE] [--dry-run]",
      .help = "sets a port's total for incoming and for outgoing packets",
      .text = total_help,

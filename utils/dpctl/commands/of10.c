@@ -237,7 +237,10 @@ flow_offer(struct complete *k, const struct command *self)
     "meter=N,kbps|pktps[,burst][,stats],band=type=drop|dscp_remark,rate=N[,burst_size=N]..."
 
 static const struct command rows[] = {
-    {.name = "show", .help = "features and ports", ASK("features", 0, .also = "port-desc")},
+    {.name = "show",
+     .first = {TASK_LOOK, "show", "the switch and its ports"},
+     .help = "features and ports",
+     ASK("features", 0, .also = "port-desc")},
     {.name = "dump-desc", .help = "as desc", ASK("desc", 0)},
     {.name = "dump-tables", .args = "[all=yes]", .help = "as stats-table", ASK("stats-table", 0)},
     {.name = "dump-ports", .args = "[PORT]", .help = "as stats-port", ASK("stats-port", 1)},
@@ -265,6 +268,7 @@ static const struct command rows[] = {
      ASK("stats-queue", 2)},
     {.name = "get-frags", .help = "as get-config", ASK("get-config", 0)},
     {.name = "dump-flows",
+     .first = {TASK_LOOK, "dump-flows tcp,nw_dst=10.0.0.0/8", "flow entries and their counters"},
      .args = "[FLOW]",
      .help = "as stats-flow",
      .examples = "dump-flows tcp,nw_dst=10.0.0.0/8",
@@ -286,6 +290,7 @@ static const struct command rows[] = {
      .bridge = 2,
      OF10(.table = &commands_ping)},
     {.name = "add-flow",
+     .first = {TASK_FORWARD, "add-flow in_port=1,actions=output:2", "adds a flow entry"},
      .args = "FLOW,actions=...",
      .help = "adds a flow entry",
      .examples = "add-flow in_port=1,dl_type=0x800,nw_dst=10.0.0.1,actions=output:2",
@@ -303,6 +308,7 @@ static const struct command rows[] = {
      .examples = "mod-flows in_port=1,actions=output:3",
      CHANGE(.usual = "cmd=mod", .strict = "cmd=mods")},
     {.name = "del-flows",
+     .first = {TASK_FORWARD, "del-flows in_port=1", "deletes flow entries"},
      .args = "[FLOW]",
      .help = "deletes flow entries (--strict: one)",
      .examples = "del-flows\ndel-flows in_port=1",

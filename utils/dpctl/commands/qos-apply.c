@@ -329,6 +329,7 @@ static const char apply_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-apply",
+     .first = {TASK_SHAPE, "qos-apply FILE eth1 up=20mbit", "all queues of a profile"},
      .args = "FILE PORT|port=N,...|all [NAME=VALUE...] [--dry-run]",
      .help = "makes ports' queues what a profile says",
      .text = apply_help,

@@ -289,6 +289,10 @@ scheduler_offer(struct complete *k, const struct command *self)
         complete_key(k, qos_field_name(f, name, sizeof name), qos_field_hint(f), f->help);
 }
 
+/* The scheduler that most begin with. */
+static const struct first first_scheduler = {
+    TASK_SHAPE, "qos-htb cmd=add,port=eth1,class=10,rate=6mbit", "a queue and its rate"};
+
 static const char clear_help[] =
     "  port=N           the port; port=any: every port\n"
     "  class=N          only this class (its number or name), and what is below it\n"
@@ -296,6 +300,7 @@ static const char clear_help[] =
 
 static const struct command clear = {
     .name = "qos-clear",
+    .first = {TASK_SHAPE, "qos-clear port=eth1", "removes all queues of a port"},
     .args = "port=N|any [class=CLASS] [direction=out|in]",
     .help =
         "removes all queues of a port or of all ports, in one direction or in both, or one class",
@@ -322,13 +327,15 @@ scheduler_row(size_t i)
     if (!s)
         return NULL;
     snprintf(made[n].name, sizeof made[n].name, "qos-%s", s->name);
-    made[n].row = (struct command){.name = made[n].name,
-                                   .args = "cmd=add|del|change|replace,port=N,class=N,...",
-                                   .help = s->help,
-                                   .run = qos_request,
-                                   .more = scheduler_more,
-                                   .offer = scheduler_offer,
-                                   .sched = s};
+    made[n].row =
+        (struct command){.name = made[n].name,
+                         .args = "cmd=add|del|change|replace,port=N,class=N,...",
+                         .help = s->help,
+                         .first = s->id == OFP_QOS_SCHED_HTB ? first_scheduler : (struct first){0},
+                         .run = qos_request,
+                         .more = scheduler_more,
+                         .offer = scheduler_offer,
+                         .sched = s};
     return &made[n].row;
 }
 

@@ -436,6 +436,7 @@ static const char show_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-show",
+     .first = {TASK_SHAPE, "qos-show port=eth1", "queues and their counters"},
      .args = "[port=N] [class=N] | --kernel | [port=N] --openconfig",
      .help = "the queues, their configuration and counters",
      .text = show_help,

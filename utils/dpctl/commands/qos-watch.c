@@ -180,6 +180,7 @@ static const char watch_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-watch",
+     .first = {TASK_SHAPE, "qos-watch port=eth1", "queues as they change"},
      .args = "[port=N] [interval=TIME] [count=N]",
      .help = "the queues' rates, backlog and drops as they change",
      .text = watch_help,

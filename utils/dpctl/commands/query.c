@@ -128,6 +128,7 @@ static const struct command rows[] = {
      MESSAGE(OFPT_GET_ASYNC_REQUEST)},
     {.name = "port-desc", .help = "the ports", MULTIPART(OFPMP_PORT_DESC, NULL)},
     {.name = "stats-port",
+     .first = {TASK_LOOK, "stats-port eth1", "counters of ports"},
      .args = "[PORT]",
      .help = "counters of ports",
      .examples = "stats-port\nstats-port eth1",

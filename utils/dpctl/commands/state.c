@@ -483,6 +483,7 @@ static const char restore_help[] =
 
 static const struct command rows[] = {
     {.name = "save",
+     .first = {TASK_KEEP, "save FILE", "flows, groups, meters, queues"},
      .args = "FILE|- [format=text|bytes]",
      .help = "writes flows, groups, meters and queues to a file",
      .text = save_help,
@@ -490,6 +491,7 @@ static const struct command rows[] = {
      .run = save,
      .asks = true},
     {.name = "restore",
+     .first = {TASK_KEEP, "restore FILE", "makes them what the file says"},
      .args = "FILE [--dry-run]",
      .help = "makes flows, groups, meters and queues what a file says",
      .text = restore_help,

@@ -67,6 +67,7 @@ show_status(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "status",
+     .first = {TASK_FIND, "status", "controllers, connections, flows"},
      .help = "the switch's state: controllers, connections, flows",
      .run = show_status,
      .asks = true},

@@ -114,6 +114,7 @@ reload(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "port-add",
+     .first = {TASK_FORWARD, "port-add eth3", "makes an interface a port"},
      .args = "INTERFACE [port=N] [vlan=VLAN] [trunk=VLAN[:VLAN]...] [force]",
      .help = "makes an interface a port (with the lowest free number)",
      .text =

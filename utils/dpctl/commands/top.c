@@ -30,6 +30,7 @@ static const char top_help[] =
 
 static const struct command rows[] = {
     {.name = "top",
+     .first = {TASK_FIND, "top queues", "what is busiest, live"},
      .args = "[ports|queues|flows|meters|groups|tables] [interval=TIME] [sort=COLUMN] "
              "[filter=TEXT] [count=N] [rows=N] [MATCH]",
      .help = "ports, queues, flows, meters, groups and tables by rate, live",

@@ -212,6 +212,7 @@ static const char trace_help[] =
 
 static const struct command rows[] = {
     {.name = "trace",
+     .first = {TASK_FIND, "trace in_port=1,tcp,tp_dst=80", "what becomes of a packet"},
      .args =
          "in_port=PORT[,FIELD=VALUE...] [len=N] [ttl=N] [queue=N] | in_port=PORT FILE [limit=N]",
      .help = "what would become of a packet, and why",

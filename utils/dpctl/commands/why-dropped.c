@@ -299,6 +299,7 @@ static const char why_dropped_help[] =
 
 static const struct command rows[] = {
     {.name = "why-dropped",
+     .first = {TASK_FIND, "why-dropped eth1", "why packets were dropped"},
      .args = "[REASON] [PORT|port=PORT] [seconds=N] [all=yes]",
      .help = "why packets were dropped, what to do, and the last of them",
      .text = why_dropped_help,

@@ -18,6 +18,15 @@ enum {
     COMMAND_OPENCONFIG = 64
 };
 
+/* What a person wants to do.  The first page of help has one line for each command that has a task. */
+enum task { TASK_NONE, TASK_LOOK, TASK_SHAPE, TASK_FORWARD, TASK_FIND, TASK_KEEP, N_TASKS };
+
+struct first {
+    enum task task;
+    const char *typed; /* the command as it is typed; with `does` it fits a line */
+    const char *does;
+};
+
 /* What is left out is NULL, false or 0. */
 struct command {
     const char *name;     /* "_" may be typed for "-" */
@@ -26,6 +35,7 @@ struct command {
     const char *help;     /* one line */
     const char *text;     /* what `help COMMAND` says beyond it */
     const char *examples; /* lines of "COMMAND ARGUMENT..." */
+    struct first first;   /* its line in dpctl --help; TASK_NONE: only --help=all has it */
     enum status (*run)(struct ctx *c, const struct command *self, char **words, int n);
     unsigned options; /* COMMAND_DRY_RUN, ... */
     bool asks;        /* changes nothing, so it can't be part of a bundle */
