@@ -21,7 +21,7 @@ OURS = ('dpctl ', 'ofdatapath ', 'ofprotocol ')
 ENDLESS = re.compile(r'dpctl (?:(?:br0|unix:\S+) )?(?:top(?! ports --once)( |$)|monitor( promise,drops)?$'
                      r'|(qos|bw)-watch( port=eth1)?$|capture (port=1 --to|all )|qos-(names|autorate) )')
 LACKS = re.compile(r'kmod-sched|the kernel has no|sch_\w+')
-A_LEAF = re.compile(r'dpctl qos-(sfq|red|gred|fq_codel) ')       # without it the rates are the same
+A_LEAF = re.compile(r'dpctl (br0 )?qos-(sfq|red|gred|fq_codel) ')       # without it the rates are the same
 
 FRAME = PAYLOAD + 42        # what a queue counts of a datagram
 
