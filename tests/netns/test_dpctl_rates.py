@@ -23,7 +23,7 @@ def test_a_bare_rate_is_bits_as_for_tc_but_not_silently(switch, text, bits):
     done = switch.dpctl('qos-htb', ADD + text)
     assert rate(switch) == bits
     number = str(bits)
-    for words in (f'{number} bit/s', f'{number}mbit', f'{number}bit'):
+    for words in (f'{number} bit/s', f'write {bits // 1000}kbit'):
         assert words in done.stderr, done.stderr
     assert done.stdout == ''
 
@@ -86,7 +86,7 @@ def test_on_a_terminal_a_profiles_rates_are_asked_about(switch, answer, tmp_path
 @pytest.mark.parametrize('answer', [b'y\n', b'n\n', b'\n'])
 def test_on_a_terminal_it_is_asked_about(switch, answer):
     status, shown = at_a_terminal(switch, answer, 'qos-htb', ADD + 'rate=64000')
-    assert '64000mbit' in shown and 'Go on?' in shown
+    assert 'write 64kbit' in shown and 'Go on?' in shown
     assert (status, rate(switch)) == ((0, 64_000) if answer == b'y\n' else (2, None))
 
 

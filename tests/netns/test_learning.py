@@ -52,7 +52,6 @@ def test_the_kernel_forwards(kernel, controllers):
 
 # What leaves by port 2 with and without a flow: {name: (words of qos-map or None, flows)}
 WAYS = {
-    'a map': ('queue=10,udp=5001', ()),
     'a map by NORMAL': ('queue=10,udp=5001 then=normal', ()),
     'a flow': (None, (((apply_actions(set_queue(10)), goto_table(1)), {'match': match(in_port=1)}),)),
 }

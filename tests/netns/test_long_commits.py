@@ -170,7 +170,7 @@ def test_one_request_may_be_long_too(conn, other, kernel):
     conn.timeout = LIMIT
     q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 65000, MBIT))
     for n in MANY, 2 * MANY, 4 * MANY:
-        bundle = Bundle(conn).qos(q.htb_class(q.ADD, 2, 1, 100 * MBIT))
+        bundle = Bundle(conn).qos(q.htb_class(q.ADD, 2, 1, 10**6 * MBIT))
         for queue in range(2, n):
             bundle.qos(q.htb_class(q.ADD, 2, queue, MBIT, parent=1))
         assert b.answers(conn, bundle.raw())[-1].xid == bundle.commit_xid

@@ -113,7 +113,7 @@ def test_dpctl(switch, wires):
     words = switch.dpctl('trace', 'in_port=1,eth_type=0x800').stdout
     assert 'to every port that takes it but 1: 2' in words, words
     assert heard(wires, frame(1)) == {2, 4}
-    switch.dpctl('port-mod', 'port=3,conf=0')
+    switch.dpctl('port-mod', 'port=3,conf=0,mask=no_flood')
     assert heard(wires, frame(2)) == {2, 3, 4}
 
 

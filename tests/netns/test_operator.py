@@ -96,7 +96,7 @@ def test_what_is_there_is_named(topo, tmp_path):
     assert 'there is a file of this name' in listening_at(tmp_path / 'file')
     assert 'there is a directory of this name' in listening_at(tmp_path / 'directory')
     with Switch(topo, '--pidfile=' + str(tmp_path / 'pid')) as s:
-        assert f'process {s.process.pid} listens there' in listening_at(s.path)
+        assert f'p1 belongs to process {s.process.pid}' in listening_at(s.path)
         said = start_and_fail(topo, '-i', 'p2', '--pidfile=' + str(tmp_path / 'pid'),
                               f'punix:{tmp_path}/s')
         assert f'in use by process {s.process.pid}' in said
@@ -123,7 +123,7 @@ def test_a_port_goes_and_returns(topo):
         assert ' warning: port: ' in says(s, r'port 1 \(p1\): the interface is gone')
         new_cable(topo, 1)
         says(s, r'port 1 \(p1\): the interface is back')
-        says(s, r'port 1 \(p1\): 1 queues made anew')
+        says(s, r'port 1 \(p1\): 1 queues? made anew')
 
 
 def test_a_port_returns_with_somebody_elses_qdisc(topo):
