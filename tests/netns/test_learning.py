@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support import of13, offload, qosmsg as q
+from support import of13, offload, ofmsg, qosmsg as q
 from support.offload import hits, until
 from support.of13 import apply_actions, goto_table, match, output, set_queue
 from support.topo import Switch, Topology, udp4
@@ -52,6 +52,7 @@ def test_the_kernel_forwards(kernel, controllers):
 
 # What leaves by port 2 with and without a flow: {name: (words of qos-map or None, flows)}
 WAYS = {
+    'a map': ('queue=10,udp=5001 then=goto:1', ()),
     'a map by NORMAL': ('queue=10,udp=5001 then=normal', ()),
     'a flow': (None, (((apply_actions(set_queue(10)), goto_table(1)), {'match': match(in_port=1)}),)),
 }
@@ -68,7 +69,9 @@ def test_queues_stay_in_force(hosts, name, controllers, how):
     with Switch(hosts, '--fail=open', *offload.options(how), *CONTROLLERS[controllers]) as s, s.connect() as c:
         q.send(c, q.NATIVE, q.htb_class(q.ADD, 2, 10, 5 * MBIT))
         if rules:
+            c.flow(apply_actions(output(2)), table_id=1)      # a map into an empty table is refused
             s.dpctl('qos-map', *rules.split())
+            c.flow(table_id=1, command=ofmsg.DELETE)
         for instructions, kw in flows:
             c.flow(*instructions, **kw)
         assert hosts.pings(1, '10.0.0.2') and hosts.pings(3, '10.0.0.2')

@@ -123,7 +123,7 @@ def test_a_port_goes_and_returns(topo):
         assert ' warning: port: ' in says(s, r'port 1 \(p1\): the interface is gone')
         new_cable(topo, 1)
         says(s, r'port 1 \(p1\): the interface is back')
-        says(s, r'port 1 \(p1\): 1 queues? made anew')
+        says(s, r'port 1 \(p1\): 1 queue made anew')
 
 
 def test_a_port_returns_with_somebody_elses_qdisc(topo):
