@@ -20,7 +20,7 @@ static void
 take_word(struct wanted *w, const struct daemon_setting *at, const char *word)
 {
     char name[IFNAMSIZ], why[200];
-    snprintf(name, sizeof name, "%.*s", (int)strcspn(at->value, ":,"), at->value);
+    snprintf(name, sizeof name, "%.*s", (int)wanted_port_name(at->value), at->value);
     struct wanted_port *p = port_of(w, name);
     if (!p) {
         daemon_settings_fault(w->s, at, "is about %s, which is no port", name);
@@ -37,7 +37,8 @@ static void
 take_words(struct wanted *w, const struct daemon_setting *at)
 {
     char word[VLANS_TEXT];
-    for (const char *p = strchr(at->value, ','); p; p = strchr(p, ',')) {
+    for (const char *p = strchr(at->value + wanted_port_name(at->value), ','); p;
+         p = strchr(p, ',')) {
         p++;
         snprintf(word, sizeof word, "%.*s", (int)strcspn(p, ","), p);
         take_word(w, at, word);

@@ -68,6 +68,8 @@ const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set
 /* -------------------------------------------------------------- wanted-vlans.c */
 
 /* To be called when all ports are there. */
+/* How long the name of the interface is in "eth1", "eth1:3,vlan=10".  A comma is part of a name only before the number. */
+size_t wanted_port_name(const char *value);
 void wanted_make_vlans(struct wanted *w);
 
 /* -------------------------------------------------------------- wanted-slices.c */

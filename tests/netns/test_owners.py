@@ -229,13 +229,12 @@ def test_an_interface_that_comes_with_a_master(topo):
         assert switch.output().count('but is not taken') == 1
 
 
-@pytest.mark.skip(reason='--port takes options behind a comma: an interface with one comes by port-add')
 def test_names_with_a_comma(topo):
     """A restart hands the ports over by name"""
     sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p2', 'down')
     sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p2', 'name', 'p3,x=1')
     sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p3,x=1', 'up')
-    with Switch(topo, interfaces=['p1']) as switch, topo.host(1) as h1, topo.host(2) as h2:
+    with Switch(topo, '--port=p3,x=1:2', interfaces=['p1']) as switch, topo.host(1) as h1, topo.host(2) as h2:
         switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=1', 'apply:output=2')
         assert once(h1, h2) == 1
         switch.dpctl('restart')
