@@ -60,6 +60,12 @@ port_tx_queue(const struct port *p, uint32_t queue)
     return p->no == 2 ? queue : 0;
 }
 
+uint32_t
+port_tx_class(const struct port *p, uint32_t queue)
+{
+    return port_tx_queue(p, queue);
+}
+
 const struct port_shaper *
 port_shaper(const struct port *p)
 {

@@ -210,7 +210,7 @@ def test_old_words(switch, rates):
 
 @pytest.mark.parametrize('words, said', [
     (('queue-mod', '2', '1'), 'PORT QUEUE BW'),
-    (('queue-mod', '2', '1', '2000'), '2000mbit'),
+    (('queue-mod', '2', '1', '2000'), 'a rate has a unit, such as 500kbit or 6mbit'),
     (('queue-mod', '2', '1', '0'), 'thousandths'),
     (('queue-mod', '2', '1', '0.05%'), 'tenths of a percent'),
     (('queue-mod', '2', '1', '101%'), 'above 100'),

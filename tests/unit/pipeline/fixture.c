@@ -61,6 +61,12 @@ port_tx_queue(const struct port *p, uint32_t queue)
     return p->most_queue && queue > p->most_queue ? 0 : queue;
 }
 
+uint32_t
+port_tx_class(const struct port *p, uint32_t queue)
+{
+    return port_tx_queue(p, queue);
+}
+
 int
 port_ifindex(const struct port *p)
 {
