@@ -7,6 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
+size_t
+wanted_port_name(const char *value)
+{
+    static const char *const options[] = {",vlan=", ",trunk="};
+    const char *end = value + strlen(value);
+    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
+        const char *option = strstr(value, options[i]);
+        end = option && option < end ? option : end;
+    }
+    const char *number = strchr(value, ':');
+    return number && number < end ? (size_t)(number - value) : strcspn(value, ",");
+}
+
 static struct wanted_port *
 port_of(struct wanted *w, const char *name)
 {

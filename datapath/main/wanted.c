@@ -113,19 +113,6 @@ take_interfaces(struct wanted *w, const struct daemon_setting *at)
     }
 }
 
-size_t
-wanted_port_name(const char *value)
-{
-    static const char *const options[] = {",vlan=", ",trunk="};
-    const char *end = value + strlen(value);
-    for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        const char *option = strstr(value, options[i]);
-        end = option && option < end ? option : end;
-    }
-    const char *number = strchr(value, ':');
-    return number && number < end ? (size_t)(number - value) : strcspn(value, ",");
-}
-
 /* "eth1", "eth1:3"; behind a comma are its VLANs */
 static void
 take_port(struct wanted *w, const struct daemon_setting *at)
