@@ -18,7 +18,7 @@ from ofqos import Counters, Entry, Request, table, wire  # noqa: E402
 
 HELLO, ECHO_REQUEST, ECHO_REPLY, FEATURES_REQUEST, FEATURES_REPLY = 0, 2, 3, 5, 6
 SET_CONFIG, GET_CONFIG_REQUEST, GET_CONFIG_REPLY, FLOW_MOD, ROLE_REQUEST, ROLE_REPLY, SET_ASYNC = 9, 7, 8, 14, 24, 25, 28
-MP_FLOW, MP_PORT_DESC = 1, 13
+MP_FLOW, MP_AGGREGATE, MP_QUEUE, MP_PORT_DESC = 1, 2, 5, 13
 MASTER, SLAVE = 2, 3
 STALE = struct.pack('!HH', 11, 0)
 IS_SLAVE = struct.pack('!HH', 1, 10)
@@ -138,6 +138,12 @@ class Standin:
             number, _, _, cookie, mask = struct.unpack_from('!B3xII4xQQ', body, 8)
             rows = b''.join(row for (at, _, _), (its, row) in self.flows.items()
                             if number in (255, at) and not (its ^ cookie) & mask)
+        elif kind == MP_AGGREGATE:
+            number, = struct.unpack_from('!B', body, 8)
+            rows = struct.pack('!QQI4x', 0, 0, sum(number in (255, at) for at, _, _ in self.flows))
+        elif kind == MP_QUEUE:
+            rows = b''.join(struct.pack('!IIQQQII', key[0], key[2], 0, 0, 0, 0, 0) for key in sorted(self.queues)
+                            if key[3] == table.CLASS)
         else:
             _, exp_type = struct.unpack_from('!II', body, 8)
             head += body[8:16]

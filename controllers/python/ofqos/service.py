@@ -31,6 +31,7 @@ _ALIVE = [framework.handler.CONFIG_DISPATCHER, framework.handler.MAIN_DISPATCHER
 _EVENTS = [getattr(framework.ofp_event, name) for name in (
     'EventOFPErrorMsg', 'EventOFPBarrierReply', 'EventOFPExperimenter', 'EventONFBundleCtrlMsg',
     'EventOFPExperimenterStatsReply', 'EventOFPFlowStatsReply', 'EventOFPPortDescStatsReply',
+    'EventOFPAggregateStatsReply', 'EventOFPQueueStatsReply',
     'EventOFPRoleReply') if hasattr(framework.ofp_event, name)]
 _SECONDS = 10.0
 

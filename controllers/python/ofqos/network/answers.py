@@ -7,7 +7,7 @@ from typing import Callable, Dict, List, Sequence, Tuple
 
 from .. import wire
 
-MP_FLOW, MP_PORT_DESC = 1, 13
+MP_FLOW, MP_AGGREGATE, MP_PORT_DESC = 1, 2, 13
 _MOST = 60000                   # bytes of a message's rows
 _NOBODYS = struct.Struct('!HH4x')
 

@@ -8,7 +8,7 @@ import struct
 from typing import Dict, List, Sequence
 
 from .. import table, wire
-from .answers import MP_PORT_DESC, multipart, request_kind
+from .answers import MP_AGGREGATE, MP_PORT_DESC, multipart, request_kind
 from .dpctl import Dpctl, NotRendered, render_all
 from .policy import Command, Policy
 
@@ -42,6 +42,8 @@ class Nothing:
         if kind == (MP_PORT_DESC, 0):
             rows = b''.join(_PORT.pack(no, bytes(6), name.encode(), 0, 0, 0, 0, 0, 0, _SPEED, _SPEED)
                             for no, name in sorted(self.ports.items()))
+        elif kind == (MP_AGGREGATE, 0):         # whoever else makes the flows of later tables
+            rows = struct.pack('!QQI4x', 0, 0, 1)
         elif kind == (wire.MP_EXPERIMENTER, wire.KERNEL):
             rows = b'none'.ljust(64, b'\0') + b''.join(
                 struct.pack('!BB2x', number, 1) for number in table.SCHEDULER_NUMBERS)
