@@ -14,6 +14,7 @@ from support.topo import Topology, Switch, sh, udp_frame
 
 MBIT = 1_000_000
 PORT_ADD, PORT_DEL, SET_DESC = 2, 3, 4
+VLANS_TEXT = 512                                                      # what a port's VLANs may take
 ADD, DELETE, MODIFY = 0, 1, 2                                          # 7.4.3: ofp_port_reason
 PC_DOWN = 1
 PS_LINK_DOWN, PS_LIVE = 1, 4
@@ -129,7 +130,7 @@ def test_refusals(topo, one):
     refused(q.BAD_PARAM, send, conn, SET_DESC, b'x' * 256)
     refused(q.BAD_PARAM, send, conn, PORT_ADD, bytes([0] * 4) + b'p2'.ljust(16, b'\0') + bytes([0, 0, 0, 2]))
     refused(q.BAD_PARAM, send, conn, PORT_ADD, bytes([0] * 4) + b'p2'.ljust(16, b'\0') + bytes(3))
-    for kind, least, most in (PORT_ADD, 20, 24), (PORT_DEL, 4, 4), (SET_DESC, 256, 256):
+    for kind, least, most in (PORT_ADD, 20, 24 + VLANS_TEXT), (PORT_DEL, 4, 4), (SET_DESC, 256, 256):
         for wrong in {0, least - 1, most + 1, most + 8}:
             conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN, of13.EXPERIMENTER,
                               ext(kind, bytes(wrong)))

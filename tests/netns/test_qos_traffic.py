@@ -219,8 +219,8 @@ def test_the_last_queue_in_use_is_deleted(conn, ns, stream):
 
 def tree(conn):
     """1 > (2 > (10, 11), 3 > 12)"""
-    for queue, parent in (1, 0), (2, 1), (3, 1), (10, 2), (11, 2), (12, 3):
-        ask(conn, q.htb_class(q.ADD, 2, queue, LIMIT, parent=parent))
+    for queue, parent, shares in (1, 0, 3), (2, 1, 2), (3, 1, 1), (10, 2, 1), (11, 2, 1), (12, 3, 1):
+        ask(conn, q.htb_class(q.ADD, 2, queue, shares * LIMIT, parent=parent))
     ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 11, 50))
     ask(conn, q.htb_class(q.ADD, 2, 20, LIMIT))
 
