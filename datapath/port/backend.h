@@ -63,7 +63,7 @@ struct port {
     const struct port_backend *backend;
     uint32_t uid;        /* never reused; not 0 */
     uint64_t ring_bytes; /* of its receive rings */
-    uint32_t mtu;        /* control thread; 0: not known */
+    uint32_t mtu;        /* written by the control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */
     uint32_t flags; /* OFPPC_, and PORT_OURS; the liveness thread writes PORT_LIVENESS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */

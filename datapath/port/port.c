@@ -225,7 +225,7 @@ port_is_up(const struct port *p)
 void
 port_set_mtu(struct port *p, uint32_t mtu)
 {
-    p->mtu = mtu;
+    store_relaxed(&p->mtu, mtu);
 }
 
 static int

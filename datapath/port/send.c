@@ -3,6 +3,8 @@
  * can't take in segments. */
 #include "backend.h"
 
+#include <packet/headers.h>
+
 #include <oflib/openflow.h>
 
 #include <errno.h>
@@ -177,17 +179,24 @@ make_whole(void *ctx, const uint8_t *data, uint32_t len)
                           .header = data, .header_len = len, .payload = data, .packets = 1});
 }
 
+static void
+parse(const struct adding *a, const struct tx_item *it, struct packet *p)
+{
+    *p = (struct packet){.data = (uint8_t *)(uintptr_t)it->data,
+                         .len = it->len,
+                         .wire_len = it->len,
+                         .shared = true,
+                         .pool = a->s->w->pool,
+                         .vnet = it->vnet};
+    packet_parse(p, 0);
+}
+
 /* Makes segments of a super-packet, and fills in checksums unless the backend does that. */
 static void
 finish(const struct adding *a, const struct tx_item *it)
 {
-    struct packet p = {.data = (uint8_t *)(uintptr_t)it->data,
-                       .len = it->len,
-                       .wire_len = it->len,
-                       .shared = true,
-                       .pool = a->s->w->pool,
-                       .vnet = it->vnet};
-    packet_parse(&p, 0);
+    struct packet p;
+    parse(a, it, &p);
     void *ctx = (void *)(uintptr_t)a;
     int drop;
     if (a->complete)
@@ -201,7 +210,7 @@ finish(const struct adding *a, const struct tx_item *it)
         count_drop(a->s, it, (enum drop_reason)(drop - 1));
 }
 
-/* Sends a packet that the kernel has refused again, with nothing left to the kernel. */
+/* Sends again a packet that the kernel has refused. */
 static void
 send_alone(const struct adding *a, struct tx_item *it)
 {
@@ -217,6 +226,42 @@ send_alone(const struct adding *a, struct tx_item *it)
         count_sent(s, it);
     else
         count_drop(s, it, refusal(-r, &all));
+}
+
+/* The socket refused the frame for its length.  Beside the MTU it allows for one tag of 802.1Q alone;
+ * interfaces take any tags. */
+static void
+send_tagged(const struct adding *a, struct tx_item *it)
+{
+    struct packet p;
+    uint32_t most = load_relaxed(&a->s->port->mtu) + ETH_HEADER;
+    parse(a, it, &p);
+    if (it->len - (p.eth_type_at - ETH_TYPE_AT) > most || !packet_call_segment(&p)) {
+        count_drop(a->s, it, DROP_too_long);
+        return;
+    }
+    it->data = p.data;
+    it->vnet = p.vnet;
+    send_alone(a, it);
+}
+
+/* The first message's errno leaves a second way. */
+static bool
+sent_otherwise(struct sending *s, unsigned i, enum drop_reason why)
+{
+    struct tx_item *it = s->w->msg_item[i];
+    struct adding a = {.s = s, .q = s->w->msg_q[i], .complete = true, .add = send_alone};
+    if (it->segment)
+        return false;
+    if (s->w->msg[i].msg_hdr.msg_control)
+        a.priority = port_queue_priority(s->port, s->queue);
+    if (why == DROP_tx_error && (it->vnet.flags || it->vnet.gso_type))
+        finish(&a, it);
+    else if (why == DROP_too_long && !it->vnet.gso_type)
+        send_tagged(&a, it);
+    else
+        return false;
+    return true;
 }
 
 /* ------------------------------------------------------------------ messages */
@@ -257,16 +302,7 @@ send_messages(struct sending *s)
         if (r > 0 && (partial || it->wire > USUAL_FRAME))
             continue; /* again, for its errno */
         enum drop_reason why = refusal(r > 0 ? ENOBUFS : -r, &all);
-        if (why == DROP_tx_error && partial)
-            finish(&(struct adding){.s = s,
-                                    .q = w->msg_q[i],
-                                    .priority = w->msg[i].msg_hdr.msg_control
-                                                    ? port_queue_priority(s->port, s->queue)
-                                                    : 0,
-                                    .complete = true,
-                                    .add = send_alone},
-                   it);
-        else
+        if (!sent_otherwise(s, i, why))
             count_drop(s, it, why);
         ++i;
         while (all && i < s->n)

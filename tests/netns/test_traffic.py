@@ -14,10 +14,6 @@ from support.traffic import SENT, STREAMS, Box
 pytestmark = [pytest.mark.debiankernel, pytest.mark.slow]
 
 
-# A packet socket refuses what a bridge passes: known, and in docs/traffic.md.  One that passes now fails as well.
-LACKING = {('off', 'TCP over QinQ'): 'a packet socket takes no full frame with a tag of 802.1ad: EMSGSIZE, 1,518 bytes'}
-
-
 @functools.lru_cache(None)
 def frames(way):
     with Box(way) as box:
@@ -40,9 +36,7 @@ def test_frames(way):
 
 @pytest.mark.parametrize('way', ['auto', 'off'])
 @pytest.mark.parametrize('kind', STREAMS)
-def test_streams(request, way, kind):
-    if (way, kind) in LACKING:
-        request.applymarker(pytest.mark.xfail(strict=True, reason=LACKING[way, kind]))
+def test_streams(way, kind):
     bridge = stream('bridge', kind)
     if isinstance(bridge, str):
         pytest.skip(f'{kind}: {bridge}')

@@ -74,6 +74,12 @@ packet_cut(struct packet *p, packet_segment_each each, void *ctx)
 }
 
 bool
+packet_call_segment(struct packet *p)
+{
+    return false;
+}
+
+bool
 packet_can_pack(const struct packet *p)
 {
     return false;

@@ -183,6 +183,10 @@ bool packet_own(struct packet *p, uint32_t headroom);
  * header says something impossible.  Not for super-packets. */
 bool packet_complete_csum(struct packet *p);
 
+/* Makes a whole frame of TCP or UDP one segment of a super-packet, which a packet socket sends without a look at
+ * its length; the kernel then makes of it the bytes that it has now.  False: it is no such frame, or no memory. */
+bool packet_call_segment(struct packet *p);
+
 /* Edits.  Each returns 0 or why the packet must be dropped: EDIT_DROP(reason of enum drop_reason),
  * which is never 0.
  *
