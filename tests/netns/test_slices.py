@@ -106,8 +106,8 @@ def read_hex(name):
 
 
 @pytest.fixture(scope='module')
-def closed(topo):
-    with Sliced(topo, {'none': {'ports': '4'}, 'asks': {'may': 'ask', 'ports': 'all', 'tables': 'all',
+def closed():
+    with Topology(4) as topo, Sliced(topo, {'none': {'ports': '4'}, 'asks': {'may': 'ask', 'ports': 'all', 'tables': 'all',
                                                         'queues': 'all', 'groups': 'all',
                                                         'meters': 'all'}}) as s:
         yield s
