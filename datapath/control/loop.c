@@ -253,11 +253,12 @@ loop_timer_free(struct loop_timer *t)
     free(t);
 }
 
-/* At most as many as were armed: one that sets itself again at once waits for the next turn. */
+/* A timer that sets itself again at once waits for the next turn. */
 static void
 run_timers(struct loop *l)
 {
-    for (uint32_t n = l->n_armed; n && l->n_armed && l->heap[0]->at <= l->now; n--) {
+    const uint64_t end = l->seq;
+    while (l->n_armed && l->heap[0]->at <= l->now && l->heap[0]->seq < end) {
         struct loop_timer *t = l->heap[0];
         loop_timer_cancel(t);
         t->cb(t->ctx);

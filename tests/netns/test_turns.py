@@ -9,7 +9,7 @@ import pytest
 from support import of13, qosmsg as q
 from support.bundle import Bundle
 
-QUEUES, ASKING = 1500, 10
+QUEUES, ASKING = 6000, 10                        # so many that reading them takes more than half a turn anywhere
 MBIT = 1_000_000
 LIMIT = 120
 

@@ -77,22 +77,29 @@ on_again(void *ctx)
     loop_timer_set(again, 0);
 }
 
-/* One that is always due doesn't keep the others from their turn. */
+/* One that is always due runs once a turn, however many others are armed. */
 static void
 restless_timer(void **state)
 {
-    struct tick t = {.at = loop_now(loop)};
-    ticks = 0;
+    struct tick t = {.at = loop_now(loop)}, later[5] = {0};
+    ticks = agains = 0;
     last_at = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(loop_timer_new(loop, on_tick, &later[i], &later[i].timer), 0);
+        loop_timer_set(later[i].timer, UINT64_MAX);
+    }
     assert_int_equal(loop_timer_new(loop, on_again, NULL, &again), 0);
     assert_int_equal(loop_timer_new(loop, on_tick, &t, &t.timer), 0);
     loop_timer_set(again, 0);
     loop_timer_set(t.timer, t.at);
     loop_turn(loop, -1);
     assert_int_equal(ticks, 1);
-    for (int i = 0; i < 10; i++)
+    for (unsigned i = 1; i <= 10; i++) {
+        assert_int_equal(agains, i);
         loop_turn(loop, -1);
-    assert_in_range(agains, 10, 25);
+    }
+    for (int i = 0; i < 5; i++)
+        loop_timer_free(later[i].timer);
     loop_timer_free(again);
     loop_timer_free(t.timer);
 }
