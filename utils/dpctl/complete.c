@@ -107,11 +107,9 @@ read_line(char **words, int n, struct line *l)
 static void
 offer_commands(struct complete *k)
 {
-    const struct command_table *table;
     const struct command *one;
-    for (size_t t = 0; (table = registry_table(t)); t++)
-        for (size_t i = 0; (one = command_at(table, i)); i++)
-            complete_offer(k, 0, one->name, one->help);
+    for (size_t i = 0; (one = registry_at(i)); i++)
+        complete_offer(k, 0, one->name, one->help);
 }
 
 static void

@@ -26,15 +26,14 @@ print_row(const struct command *k)
 static void
 print_commands(void)
 {
-    const struct command_table *table;
     const struct command *k;
-    const char *title = "";
-    for (size_t t = 0; (table = registry_table(t)); t++) {
-        if (strcmp(title, table->title))
-            printf("\n%s\n", table->title);
-        title = table->title;
-        for (size_t i = 0; (k = command_at(table, i)); i++)
-            print_row(k);
+    const struct page *page = NULL;
+    for (size_t i = 0; (k = registry_at(i)); i++) {
+        if (registry_page(k) != page) {
+            page = registry_page(k);
+            printf("\n%s: dpctl-%s(1)\n", page->title, page->name);
+        }
+        print_row(k);
     }
 }
 
@@ -42,12 +41,10 @@ static void
 print_task(enum task task)
 {
     enum { COLUMN = 46 };
-    const struct command_table *table;
     const struct command *k;
-    for (size_t t = 0; (table = registry_table(t)); t++)
-        for (size_t i = 0; (k = command_at(table, i)); i++)
-            if (k->first.task == task)
-                printf("  %-*s%s\n", COLUMN, k->first.typed, k->first.does);
+    for (size_t i = 0; (k = registry_at(i)); i++)
+        if (k->first.task == task)
+            printf("  %-*s%s\n", COLUMN, k->first.typed, k->first.does);
 }
 
 void
@@ -135,7 +132,8 @@ help_command(struct ctx *c, const struct command *k)
     if (k->examples)
         print_examples(&w, k->examples);
     print_more(&w, k);
-    while (w.len && w.buf[w.len - 1] == '\n') /* view_line() adds one */
+    while (w.len && w.buf[w.len - 1] == '\n')
         w.len--;
+    of_printf(&w, "\n\nManual page: dpctl-%s(1)", registry_page(k)->name);
     return view_line(c, &w);
 }

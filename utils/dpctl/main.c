@@ -238,8 +238,8 @@ show_help(struct invocation *v, char **words, int n)
                    ? DPCTL_OK
                    : say_usage(
                          c,
-                         "--help must be alone or --help=text, all, man, markdown, schedulers "
-                         "or json, not '%s'",
+                         "--help must be alone or --help=text, all, man, man-SUBJECT (man-flow), "
+                         "markdown, schedulers or json, not '%s'",
                          format);
     if (n && !registry_find(words[0]) && (remote_is_address(words[0]) || is_name(words[0]))) {
         words++;

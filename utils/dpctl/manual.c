@@ -323,23 +323,46 @@ put_command(const struct command *k)
     of_wr_free(&w);
 }
 
-static void
-put_commands(void)
+/* The commands of a page; false: there is no such page. */
+static bool
+put_page(const char *name)
 {
-    const struct command_table *table;
     const struct command *k;
-    const char *title = "";
-    puts(".SH COMMANDS");
-    for (size_t t = 0; (table = registry_table(t)); t++) {
-        if (strcmp(title, table->title)) {
-            fputs(".SS ", stdout);
-            put(piece_of(table->title), false);
-            putchar('\n');
-        }
-        title = table->title;
-        for (size_t i = 0; (k = command_at(table, i)); i++)
-            put_command(k);
+    bool some = false;
+    for (size_t i = 0; (k = registry_at(i)); i++) {
+        if (strcmp(registry_page(k)->name, name))
+            continue;
+        if (!some)
+            puts(".SH COMMANDS");
+        some = true;
+        put_command(k);
     }
+    for (size_t i = 0; i < n_said; i++)
+        free(said[i].text);
+    free(said);
+    said = NULL;
+    n_said = 0;
+    return some;
+}
+
+/* A line for each command, below its page. */
+static void
+put_list(void)
+{
+    const struct command *k;
+    const struct page *page = NULL;
+    puts(".SH COMMANDS");
+    for (size_t i = 0; (k = registry_at(i)); i++) {
+        if (registry_page(k) != page) {
+            page = registry_page(k);
+            printf(".PD\n.SS %s: dpctl\\-%s(1)\n.PD 0\n", page->title, page->name);
+        }
+        fputs(".TP 22n\n.B ", stdout);
+        put(piece_of(k->name), false);
+        putchar('\n');
+        put_filled(piece_of(k->help));
+    }
+    puts(".PD");
 }
 
 /* ------------------------------------------------------------------ options */
@@ -395,25 +418,22 @@ put_table(void)
 static void
 put_schedulers(void)
 {
-    const struct command_table *table;
     const struct command *k;
-    for (size_t t = 0; (table = registry_table(t)); t++) {
-        for (size_t i = 0; (k = command_at(table, i)); i++) {
-            struct of_wr w = of_wr_grow(1 << 20);
-            if (!k->sched)
-                continue;
-            fputs(".SS ", stdout);
-            put(piece_of(k->name + strlen(QOS_PREFIX)), false);
-            putchar('\n');
-            put_filled(piece_of(k->help));
-            help_body(&w, k);
-            struct piece all = {(const char *)w.buf, w.len}, line;
-            do /* the first line is how the request is written */
-                line = take_line(&all);
-            while (!line.n && all.n);
-            put_lines(all);
-            of_wr_free(&w);
-        }
+    for (size_t i = 0; (k = registry_at(i)); i++) {
+        struct of_wr w = of_wr_grow(1 << 20);
+        if (!k->sched)
+            continue;
+        fputs(".SS ", stdout);
+        put(piece_of(k->name + strlen(QOS_PREFIX)), false);
+        putchar('\n');
+        put_filled(piece_of(k->help));
+        help_body(&w, k);
+        struct piece all = {(const char *)w.buf, w.len}, line;
+        do /* the first line is how the request is written */
+            line = take_line(&all);
+        while (!line.n && all.n);
+        put_lines(all);
+        of_wr_free(&w);
     }
 }
 
@@ -433,14 +453,16 @@ json_option(char letter, const char *name, const char *argument, const char *hel
 }
 
 static void
-json_command(const struct command *k, const char *title)
+json_command(const struct command *k)
 {
     struct of_wr w = of_wr_grow(1 << 20);
+    const struct page *page = registry_page(k);
     help_body(&w, k);
     of_json_object(&json, NULL);
     of_json_text(&json, "name", k->name);
     of_json_text(&json, "alias", k->alias);
-    of_json_text(&json, "title", title);
+    of_json_text(&json, "title", page->title);
+    of_json_text(&json, "page", page->name);
     of_json_text(&json, "arguments", k->args);
     of_json_text(&json, "help", k->help);
     of_json_string(&json, "text", (const char *)w.buf, w.len);
@@ -454,7 +476,6 @@ static void
 put_json(void)
 {
     struct of_wr w = of_wr_grow(1 << 24);
-    const struct command_table *table;
     const struct command *k;
     json = of_json(&w);
     of_json_object(&json, NULL);
@@ -462,9 +483,8 @@ put_json(void)
     options_each(json_option);
     of_json_end_array(&json);
     of_json_array(&json, "commands");
-    for (size_t t = 0; (table = registry_table(t)); t++)
-        for (size_t i = 0; (k = command_at(table, i)); i++)
-            json_command(k, table->title);
+    for (size_t i = 0; (k = registry_at(i)); i++)
+        json_command(k);
     of_json_end_array(&json);
     of_json_end_object(&json);
     printf("%.*s\n", (int)w.len, (const char *)w.buf);
@@ -477,12 +497,7 @@ static void
 put_man(void)
 {
     put_options();
-    put_commands();
-    for (size_t i = 0; i < n_said; i++)
-        free(said[i].text);
-    free(said);
-    said = NULL;
-    n_said = 0;
+    put_list();
 }
 
 bool
@@ -501,5 +516,5 @@ manual_print(const char *format)
             return true;
         }
     }
-    return false;
+    return !strncmp(format, "man-", 4) && put_page(format + 4);
 }

@@ -13,7 +13,7 @@ import unittest
 
 from support.program import program
 
-PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profile.5']
+PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profile.5']  # and those of dpctl's subjects
 
 
 # The rows of the daemon that have .line_only, and those that every program has.
@@ -39,6 +39,10 @@ def words(text):
     return ' '.join(text.split())
 
 
+def dpctl_rows():
+    return json.loads(output(PROGRAMS['dpctl'], '--json', 'help'))
+
+
 def options(name):
     """{"--option": what it is}, as the program says it to a shell"""
     lines = output(PROGRAMS[name], 'complete', '-').splitlines()
@@ -51,7 +55,7 @@ class Roff(unittest.TestCase):
         if not shutil.which(command[0]):
             print(f'skipped: {command[0]} is not installed')
             self.skipTest(f'{command[0]} is not installed')
-        for page in PAGES:
+        for page in PAGES + sorted({f"dpctl-{row['page']}.1" for row in dpctl_rows()['commands']}):
             with self.subTest(page):
                 done = subprocess.run([*command, os.path.join(DIRECTORY, page)], timeout=60, text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
@@ -105,8 +109,9 @@ class Daemons(unittest.TestCase):
 
 class Dpctl(unittest.TestCase):
     def setUp(self):
-        self.rows = json.loads(output(PROGRAMS['dpctl'], '--json', 'help'))
+        self.rows = dpctl_rows()
         self.page = source('dpctl.1')
+        self.pages = {name: source(f'dpctl-{name}.1') for name in {row['page'] for row in self.rows['commands']}}
         self.help = output(PROGRAMS['dpctl'], '--help=all')
 
     def test_every_option(self):
@@ -121,17 +126,48 @@ class Dpctl(unittest.TestCase):
         self.assertGreater(len(self.rows['commands']), 70)
         for row in self.rows['commands']:
             with self.subTest(row['name']):
-                self.assertIn(f"{row['name']} {row['arguments']}".strip(), self.page)
+                page = self.pages[row['page']]
+                self.assertIn(f"{row['name']} {row['arguments']}".strip(), page)
                 self.assertIn(f"{row['name']} {row['arguments']}".strip(), self.help)
-                for text in (row['help'], row['alias'], row['title'], *row['examples'].split('\n')):
-                    self.assertIn(text, self.page)
+                for text in (row['help'], row['alias'], *row['examples'].split('\n')):
+                    self.assertIn(text, page)
+
+    def test_every_command_is_explained_in_one_page(self):
+        explained = sorted((command, name) for name, page in self.pages.items()
+                           for command in re.findall(r'\.TP ([a-z][\w-]*)', page))
+        self.assertEqual(explained, sorted((row['name'], row['page']) for row in self.rows['commands']))
+        for row in self.rows['commands']:
+            with self.subTest(row['name']):
+                self.assertIn((row['as'] or row['name'], row['page']), explained)
+                self.assertTrue(output(PROGRAMS['dpctl'], 'help', row['name']).endswith(
+                    f"\n\nManual page: dpctl-{row['page']}(1)\n"))
+
+    def test_every_command_is_a_line_of_dpctl_below_its_page(self):
+        commands, = re.findall(r'\.SH COMMANDS (.*?) \.SH ', self.page)
+        listed = [(heading, *line) for heading, lines in re.findall(r'\.SS (.*?) \.PD 0 (.*?) \.PD(?! 0)', commands)
+                  for line in re.findall(r'\.TP 22n \.B (\S+) (.*?)(?= \.TP|$)', lines)]
+        self.assertEqual(listed, [(f"{row['title']}: dpctl-{row['page']}(1)", row['name'], row['help'])
+                                  for row in self.rows['commands']])
+        for heading, *_ in listed:
+            self.assertIn(f'\n{heading}\n', self.help)
+
+    def test_the_pages_refer_to_each_other(self):
+        for name, page in {'': self.page, **self.pages}.items():
+            named = re.findall(r'\.BR dpctl-(\w+) \(1\)', page.split('.SH SEE ALSO')[1])
+            self.assertEqual(sorted(named), sorted(self.pages.keys() - {name}))
+
+    def test_a_page_that_is_not_there(self):
+        done = subprocess.run([PROGRAMS['dpctl'], '--help=man-flows'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=60, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout), (2, ''))
+        self.assertIn('man-SUBJECT', done.stderr)
 
     def test_every_line_of_every_commands_help(self):
         """The keys among them; a paragraph that two commands have is in the page once."""
         for row in self.rows['commands']:
             for line in row['text'].splitlines():
                 with self.subTest(command=row['name'], line=line):
-                    self.assertIn(words(line), self.page)
+                    self.assertIn(words(line), self.pages[row['page']])
 
     def test_profiles(self):
         page = source('ofqos-profile.5')

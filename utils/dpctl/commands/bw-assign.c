@@ -176,6 +176,7 @@ static const char unassign_help[] =
 
 static const struct command rows[] = {
     {.name = "bw-assign",
+     .subject = SUBJECT_BW,
      .args = "group=N CONNECTION... [then=...] [table=N] [--dry-run]",
      .help = "puts connections into a group",
      .text = assign_help,
@@ -184,6 +185,7 @@ static const struct command rows[] = {
      .offer = map_offer_rule,
      .options = COMMAND_DRY_RUN},
     {.name = "bw-unassign",
+     .subject = SUBJECT_BW,
      .args = "CONNECTION...|group=N [--dry-run]",
      .help = "takes connections out of their group",
      .text = unassign_help,
@@ -193,4 +195,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_bw_assign = COMMAND_TABLE(COMMANDS_BW, rows);
+const struct command_table commands_bw_assign = COMMAND_TABLE(rows);

@@ -347,6 +347,7 @@ static const char bw_watch_help[] =
 
 static const struct command rows[] = {
     {.name = "bw-show",
+     .subject = SUBJECT_BW,
      .args = "[port=N] [interval=TIME]",
      .help = "the groups, what they use, lend and borrow, and their connections",
      .text = bw_watch_help,
@@ -354,6 +355,7 @@ static const struct command rows[] = {
      .run = bw_show,
      .asks = true},
     {.name = "bw-watch",
+     .subject = SUBJECT_BW,
      .args = "[port=N] [interval=TIME] [count=N]",
      .help = "the groups as they change",
      .text = bw_watch_help,
@@ -362,4 +364,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_bw_show = COMMAND_TABLE(COMMANDS_BW, rows);
+const struct command_table commands_bw_show = COMMAND_TABLE(rows);

@@ -413,6 +413,7 @@ static const char del_help[] =
 
 static const struct command rows[] = {
     {.name = "bw-total",
+     .subject = SUBJECT_BW,
      .first = {TASK_SHAPE, "bw-total port=eth1,out=100mbit", "what bandwidth groups share"},
      .args = "port=N [in=RATE] [out=RATE] [--dry-run]",
      .help = "sets a port's total for incoming and for outgoing packets",
@@ -421,6 +422,7 @@ static const struct command rows[] = {
      .run = bw_total,
      .options = COMMAND_DRY_RUN},
     {.name = "bw-group",
+     .subject = SUBJECT_BW,
      .args = "port=N group=N,share=P%... [direction=in|out] [--dry-run]",
      .help = "makes groups of connections with guaranteed shares of the total",
      .text = group_help,
@@ -428,6 +430,7 @@ static const struct command rows[] = {
      .run = bw_group,
      .options = COMMAND_DRY_RUN},
     {.name = "bw-del",
+     .subject = SUBJECT_BW,
      .args = "port=N group=N...|total [direction=in|out] [--dry-run]",
      .help = "deletes groups, or a port's total with all of them",
      .text = del_help,
@@ -436,4 +439,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_bw = COMMAND_TABLE(COMMANDS_BW, rows);
+const struct command_table commands_bw = COMMAND_TABLE(rows);

@@ -422,6 +422,7 @@ static const char capture_help[] =
 
 static const struct command rows[] = {
     {.name = "capture",
+     .subject = SUBJECT_WATCH,
      .args = "PORT|WHAT... [KEY=VALUE]... [--to FILE|-]",
      .help = "packets that a port receives or sends, a queue takes, or the switch drops",
      .text = capture_help,
@@ -434,4 +435,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_capture = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_capture = COMMAND_TABLE(rows);

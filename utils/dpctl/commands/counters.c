@@ -65,10 +65,11 @@ show_counters(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "counters",
+     .subject = SUBJECT_WATCH,
      .first = {TASK_FIND, "counters", "drops and refusals by reason"},
      .help = "what was dropped, refused and lost, by reason",
      .run = show_counters,
      .asks = true},
 };
 
-const struct command_table commands_counters = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_counters = COMMAND_TABLE(rows);

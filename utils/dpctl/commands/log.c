@@ -212,4 +212,4 @@ static const struct command rows[] = {
      .run = run_log},
 };
 
-const struct command_table commands_log = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_log = COMMAND_TABLE(rows);

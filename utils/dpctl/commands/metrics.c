@@ -56,6 +56,7 @@ static const char metrics_help[] =
 
 static const struct command rows[] = {
     {.name = "metrics",
+     .subject = SUBJECT_WATCH,
      .args = "[format=openmetrics|prometheus] [--to FILE]",
      .help = "all that the switch counts, for a monitoring system (Prometheus)",
      .text = metrics_help,
@@ -66,4 +67,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_metrics = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_metrics = COMMAND_TABLE(rows);

@@ -237,6 +237,7 @@ packet_out(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "flow-mod",
+     .subject = SUBJECT_FLOW,
      .args = FLOW_KEYS " [MATCH] [INSTRUCTION...]",
      .help = "adds, changes, deletes flow entries",
      .examples = "flow-mod cmd=add,table=0,prio=10 in_port=1,eth_type=0x0800 "
@@ -245,6 +246,7 @@ static const struct command rows[] = {
      .run = flow_mod,
      ROW(flow_mod)},
     {.name = "group-mod",
+     .subject = SUBJECT_GROUP,
      .args = "cmd=add|mod|del,type=all|sel|ind|ff,group=N [[weight=N,port=N,group=N] ACTIONS]...",
      .help = "adds, changes, deletes a group",
      .examples = "group-mod cmd=add,type=sel,group=1 weight=3 output=1 weight=1 output=2\n"
@@ -252,6 +254,7 @@ static const struct command rows[] = {
      .run = group_mod,
      ROW(group_mod)},
     {.name = "meter-mod",
+     .subject = SUBJECT_METER,
      .args = "cmd=add|mod|del,flags=kbps|pktps|burst|stats,meter=N "
              "[drop:rate=N,burst=N] [dscp_remark:rate=N,burst=N,prec_level=N]...",
      .help = "adds, changes, deletes a meter",
@@ -259,6 +262,7 @@ static const struct command rows[] = {
      .run = meter_mod,
      ROW(meter_mod)},
     {.name = "port-mod",
+     .subject = SUBJECT_PORT,
      .args = "port=N[,addr=MAC][,conf=FLAGS[,mask=FLAGS]][,adv=FLAGS]",
      .help = "configures a port (flags: port_down, no_recv, no_flood, no_fwd, no_packet_in)",
      .examples = "port-mod port=1,conf=port_down,mask=port_down\n"
@@ -267,6 +271,7 @@ static const struct command rows[] = {
      .run = port_mod,
      ROW(port_mod)},
     {.name = "table-mod",
+     .subject = SUBJECT_FLOW,
      .args = "table=N|all,conf=N",
      .help = "configures a table",
      .examples = "table-mod table=all,conf=0",
@@ -285,6 +290,7 @@ static const struct command rows[] = {
      .run = set_async,
      ROW(async)},
     {.name = "packet-out",
+     .subject = SUBJECT_FLOW,
      .args = "[in_port=PORT] [buffer=N] ACTIONS data=HEX",
      .help = "sends a packet",
      .examples = "packet-out output=2 data=ffffffffffff0200000000010806",
@@ -293,4 +299,4 @@ static const struct command rows[] = {
      ROW(packet_out)},
 };
 
-const struct command_table commands_mod = COMMAND_TABLE(COMMANDS_CHANGE, rows);
+const struct command_table commands_mod = COMMAND_TABLE(rows);

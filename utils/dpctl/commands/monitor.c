@@ -218,6 +218,7 @@ static const char monitor_help[] =
 
 static const struct command rows[] = {
     {.name = "monitor",
+     .subject = SUBJECT_WATCH,
      .args = "[KIND[,KIND...]]",
      .help = "prints the switch's notifications, until SIGINT (^C) or for --timeout seconds",
      .text = monitor_help,
@@ -227,4 +228,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_monitor = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_monitor = COMMAND_TABLE(rows);

@@ -353,6 +353,7 @@ static const struct command rows[] = {
      .examples = "set-frags drop",
      OTHER("set-config", .usual = "", .key = "flags=")},
     {.name = "mod-port",
+     .subject = SUBJECT_PORT,
      .args = "PORT " PORT_WORDS,
      .help = "switches a port, by number or name, off or on, and what it does",
      .examples = "mod-port eth1 down\nmod-port eth1 no-flood",
@@ -360,4 +361,4 @@ static const struct command rows[] = {
      .run = mod_port},
 };
 
-const struct command_table commands_of10 = COMMAND_TABLE(COMMANDS_OF10, rows);
+const struct command_table commands_of10 = COMMAND_TABLE(rows);

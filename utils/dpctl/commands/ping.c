@@ -68,6 +68,7 @@ ping(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "ping",
+     .subject = SUBJECT_WATCH,
      .args = "[COUNT]",
      .help = "sends echo requests and shows their round trip times",
      .examples = "ping 3",
@@ -76,4 +77,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_ping = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_ping = COMMAND_TABLE(rows);

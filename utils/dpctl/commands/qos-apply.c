@@ -329,6 +329,7 @@ static const char apply_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-apply",
+     .subject = SUBJECT_QOS,
      .first = {TASK_SHAPE, "qos-apply FILE eth1 up=20mbit", "all queues of a profile"},
      .args = "FILE PORT|port=N,...|all [NAME=VALUE...] [--dry-run]",
      .help = "makes ports' queues what a profile says",
@@ -339,4 +340,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_qos_apply = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_apply = COMMAND_TABLE(rows);

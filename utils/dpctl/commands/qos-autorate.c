@@ -31,6 +31,7 @@ static const char help[] =
 
 static const struct command rows[] = {
     {.name = "qos-autorate",
+     .subject = SUBJECT_QOS,
      .args = "port=N [class=N] min=RATE max=RATE reflector=ADDR[,ADDR]... [KEY=VALUE]...",
      .help = "a queue's rate follows what its link carries",
      .text = help,
@@ -40,4 +41,4 @@ static const struct command rows[] = {
      .run = qos_autorate},
 };
 
-const struct command_table commands_qos_autorate = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_autorate = COMMAND_TABLE(rows);

@@ -418,6 +418,7 @@ static const char help[] =
 
 static const struct command rows[] = {
     {.name = "qos-hosts",
+     .subject = SUBJECT_QOS,
      .args = "[add|show|del] port=N [prefix=NET] [rate=RATE] [--dry-run]",
      .help = "a queue for each host of a prefix",
      .text = help,
@@ -428,4 +429,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_qos_hosts = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_hosts = COMMAND_TABLE(rows);

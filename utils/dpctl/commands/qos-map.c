@@ -206,6 +206,7 @@ static const char map_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-map",
+     .subject = SUBJECT_QOS,
      .first = {TASK_SHAPE, "qos-map add queue=10,class=voice", "which traffic takes a queue"},
      .args =
          "add|replace|del|show [RULE...] [wash] [beside] [set=NAME] [table=N] [then=...] [--dry-run]",
@@ -219,4 +220,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_qos_map = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_map = COMMAND_TABLE(rows);

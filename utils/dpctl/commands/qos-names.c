@@ -428,6 +428,7 @@ static const char names_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-names",
+     .subject = SUBJECT_QOS,
      .args = "RULE... [server=ADDRESS] [min=N] [max=N] [addresses=N] [all=N] [answers=N] [table=N] "
              "[then=...] [--dry-run]",
      .help = "puts names into queues, with the addresses that DNS answers give",
@@ -438,4 +439,4 @@ static const struct command rows[] = {
      .options = COMMAND_DRY_RUN},
 };
 
-const struct command_table commands_qos_names = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_names = COMMAND_TABLE(rows);

@@ -300,6 +300,7 @@ static const char clear_help[] =
 
 static const struct command clear = {
     .name = "qos-clear",
+    .subject = SUBJECT_QOS,
     .first = {TASK_SHAPE, "qos-clear port=eth1", "removes all queues of a port"},
     .args = "port=N|any [class=CLASS] [direction=out|in]",
     .help =
@@ -329,6 +330,7 @@ scheduler_row(size_t i)
     snprintf(made[n].name, sizeof made[n].name, "qos-%s", s->name);
     made[n].row =
         (struct command){.name = made[n].name,
+                         .subject = SUBJECT_QOS,
                          .args = "cmd=add|del|change|replace,port=N,class=N,...",
                          .help = s->help,
                          .first = s->id == OFP_QOS_SCHED_HTB ? first_scheduler : (struct first){0},
@@ -339,4 +341,4 @@ scheduler_row(size_t i)
     return &made[n].row;
 }
 
-const struct command_table commands_qos_request = {.title = COMMANDS_QUEUES, .row = scheduler_row};
+const struct command_table commands_qos_request = {.row = scheduler_row};

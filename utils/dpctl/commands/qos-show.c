@@ -436,6 +436,7 @@ static const char show_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-show",
+     .subject = SUBJECT_QOS,
      .first = {TASK_SHAPE, "qos-show port=eth1", "queues and their counters"},
      .args = "[port=N] [class=N] | --kernel | [port=N] --openconfig",
      .help = "the queues, their configuration and counters",
@@ -446,4 +447,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_qos_show = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_show = COMMAND_TABLE(rows);

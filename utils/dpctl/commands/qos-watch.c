@@ -180,6 +180,7 @@ static const char watch_help[] =
 
 static const struct command rows[] = {
     {.name = "qos-watch",
+     .subject = SUBJECT_QOS,
      .first = {TASK_SHAPE, "qos-watch port=eth1", "queues as they change"},
      .args = "[port=N] [interval=TIME] [count=N]",
      .help = "the queues' rates, backlog and drops as they change",
@@ -189,4 +190,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_qos_watch = COMMAND_TABLE(COMMANDS_QUEUES, rows);
+const struct command_table commands_qos_watch = COMMAND_TABLE(rows);

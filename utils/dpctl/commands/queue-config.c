@@ -106,6 +106,7 @@ queue_config(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "queue-get-config",
+     .subject = SUBJECT_QOS,
      .args = "[PORT]",
      .help = "the queues and their rates",
      .examples = "queue-get-config 2",
@@ -116,4 +117,4 @@ static const struct command rows[] = {
      .keys = &of_row_queue_get_config_request},
 };
 
-const struct command_table commands_queue_config = COMMAND_TABLE(COMMANDS_ASK, rows);
+const struct command_table commands_queue_config = COMMAND_TABLE(rows);

@@ -185,23 +185,25 @@ static const char mod_help[] =
 static const struct command rows[] = {
     {.name = "queue-mod",
      .alias = "mod-queue",
+     .subject = SUBJECT_QOS,
      .args = "PORT QUEUE BW [MOST]",
      .help = "adds or changes a queue: 80 guarantees it 8 % of the port's speed, 6mbit that rate",
      .text = mod_help,
      .examples = "queue-mod 2 10 80\nqueue-mod 2 10 6mbit 10mbit",
      .run = queue_mod},
     {.name = "add-queue",
+     .subject = SUBJECT_QOS,
      .args = "PORT QUEUE [BW]",
      .help = "as queue-mod; without BW a thousandth is guaranteed",
      .examples = "add-queue 2 10",
      .run = queue_add},
     {.name = "queue-del",
      .alias = "del-queue",
+     .subject = SUBJECT_QOS,
      .args = "PORT QUEUE",
      .help = "deletes a queue",
      .examples = "queue-del 2 10",
      .run = queue_del},
 };
 
-const struct command_table commands_queue =
-    COMMAND_TABLE("Queues, as in BOFUSS's and OpenFlow 1.0's dpctl", rows);
+const struct command_table commands_queue = COMMAND_TABLE(rows);

@@ -506,4 +506,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_state = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_state = COMMAND_TABLE(rows);

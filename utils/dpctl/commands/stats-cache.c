@@ -298,6 +298,7 @@ static const char stats_cache_help[] =
 
 static const struct command rows[] = {
     {.name = "stats-cache",
+     .subject = SUBJECT_WATCH,
      .args = "[port=PORT] [most=N]",
      .help = "packets that the kernel handles, those it does not and why; flow caches",
      .text = stats_cache_help,
@@ -307,4 +308,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_stats_cache = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_stats_cache = COMMAND_TABLE(rows);

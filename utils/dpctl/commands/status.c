@@ -73,4 +73,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_status = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_status = COMMAND_TABLE(rows);

@@ -114,6 +114,7 @@ reload(struct ctx *c, const struct command *self, char **words, int n)
 
 static const struct command rows[] = {
     {.name = "port-add",
+     .subject = SUBJECT_PORT,
      .first = {TASK_FORWARD, "port-add eth3", "makes an interface a port"},
      .args = "INTERFACE [port=N] [vlan=VLAN] [trunk=VLAN[:VLAN]...] [force]",
      .help = "makes an interface a port (with the lowest free number)",
@@ -128,6 +129,7 @@ static const struct command rows[] = {
      .examples = "port-add eth3\nport-add eth3 port=7\nport-add eth3 vlan=10",
      .run = port_add},
     {.name = "port-del",
+     .subject = SUBJECT_PORT,
      .args = "PORT",
      .help = "removes a port and its queues",
      .examples = "port-del 3\nport-del eth2",
@@ -147,4 +149,4 @@ static const struct command rows[] = {
      .run = reload},
 };
 
-const struct command_table commands_switch = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_switch = COMMAND_TABLE(rows);

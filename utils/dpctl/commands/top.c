@@ -30,6 +30,7 @@ static const char top_help[] =
 
 static const struct command rows[] = {
     {.name = "top",
+     .subject = SUBJECT_WATCH,
      .first = {TASK_FIND, "top queues", "what is busiest, live"},
      .args = "[ports|queues|flows|meters|groups|tables] [interval=TIME] [sort=COLUMN] "
              "[filter=TEXT] [count=N] [rows=N] [MATCH]",
@@ -42,4 +43,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_top = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_top = COMMAND_TABLE(rows);

@@ -212,6 +212,7 @@ static const char trace_help[] =
 
 static const struct command rows[] = {
     {.name = "trace",
+     .subject = SUBJECT_WATCH,
      .first = {TASK_FIND, "trace in_port=1,tcp,tp_dst=80", "what becomes of a packet"},
      .args =
          "in_port=PORT[,FIELD=VALUE...] [len=N] [ttl=N] [queue=N] | in_port=PORT FILE [limit=N]",
@@ -226,4 +227,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_trace = COMMAND_TABLE(COMMANDS_WATCH, rows);
+const struct command_table commands_trace = COMMAND_TABLE(rows);

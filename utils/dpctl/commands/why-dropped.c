@@ -299,6 +299,7 @@ static const char why_dropped_help[] =
 
 static const struct command rows[] = {
     {.name = "why-dropped",
+     .subject = SUBJECT_WATCH,
      .first = {TASK_FIND, "why-dropped eth1", "why packets were dropped"},
      .args = "[REASON] [PORT|port=PORT] [seconds=N] [all=yes]",
      .help = "why packets were dropped, what to do, and the last of them",
@@ -308,4 +309,4 @@ static const struct command rows[] = {
      .asks = true},
 };
 
-const struct command_table commands_why_dropped = COMMAND_TABLE(COMMANDS_SWITCH, rows);
+const struct command_table commands_why_dropped = COMMAND_TABLE(rows);

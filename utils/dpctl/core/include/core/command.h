@@ -27,10 +27,25 @@ struct first {
     const char *does;
 };
 
+/* What a command is about decides where help lists it and which page of the manual explains it;
+ * commands/meson.build has their names.  The order is that of dpctl --help=all. */
+enum subject {
+    SUBJECT_SWITCH, /* what belongs to none of the others */
+    SUBJECT_PORT,
+    SUBJECT_FLOW,
+    SUBJECT_GROUP,
+    SUBJECT_METER,
+    SUBJECT_QOS,
+    SUBJECT_BW,
+    SUBJECT_WATCH,
+    N_SUBJECTS
+};
+
 /* What is left out is NULL, false or 0. */
 struct command {
     const char *name;     /* "_" may be typed for "-" */
     const char *alias;    /* another name */
+    enum subject subject; /* where `as` names a command, that one's counts */
     const char *args;     /* behind the name in its usage */
     const char *help;     /* one line */
     const char *text;     /* what `help COMMAND` says beyond it */
@@ -61,26 +76,16 @@ struct command {
 };
 
 struct command_table {
-    const char *title; /* in --help; tables of one title stand together */
     const struct command *rows;
     size_t n;
     /* For rows that are made at run time: the i-th, NULL past the last. */
     const struct command *(*row)(size_t i);
 };
 
-#define COMMAND_TABLE(title_, rows_)                                                               \
+#define COMMAND_TABLE(rows_)                                                                       \
     {                                                                                              \
-        .title = title_, .rows = rows_, .n = sizeof(rows_) / sizeof((rows_)[0])                    \
+        .rows = rows_, .n = sizeof(rows_) / sizeof((rows_)[0])                                     \
     }
-
-/* Titles of more than one table. */
-#define COMMANDS_ASK    "Asking"
-#define COMMANDS_SWITCH "The switch itself"
-#define COMMANDS_QUEUES "Queues"
-#define COMMANDS_BW     "Bandwidth groups"
-#define COMMANDS_WATCH  "Watching"
-#define COMMANDS_CHANGE "Changing"
-#define COMMANDS_OF10   "As in ovs-ofctl and OpenFlow 1.0's dpctl"
 
 /* The i-th row; NULL past the last. */
 const struct command *command_at(const struct command_table *table, size_t i);
