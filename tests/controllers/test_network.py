@@ -160,10 +160,10 @@ apply:
 ONE = """['htb class=0,rate=20mbit,ceil=20mbit', 'htb class=10,name=voice,rate=30%,ceil=100%,promise=1s',
       'htb class=20,name=rest,rate=50%,ceil=90%,prio=3', 'htb class=21,parent=rest,rate=1mbit,burst=9kb',
       'htb default=21', 'pfifo class=voice,limit=33', 'tbf class=21,rate=900kbit,burst=3kb,limit=30kb',
-      'map queue=voice,dscp=ef,remark=af41', 'map queue=21,app=ssh', in,
+      'map then=normal', 'map queue=voice,dscp=ef,remark=af41', 'map queue=21,app=ssh', in,
       'htb class=0,rate=7mbit', 'htb class=5,rate=2mbit', 'bfifo class=5,limit=9kb']"""
 OTHER = """['htb class=0,rate=9mbit', 'htb class=10,rate=1mbit,prio=2', 'htb class=30,parent=10,rate=500kbit',
-      'htb default=30', 'bfifo class=30,limit=5kb', 'map queue=10,dscp=ef', 'map queue=30,dscp=cs1']"""
+      'htb default=30', 'bfifo class=30,limit=5kb', 'map then=normal', 'map queue=10,dscp=ef', 'map queue=30,dscp=cs1']"""
 
 
 def test_taken_back_as_it_was(where):

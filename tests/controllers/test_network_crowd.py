@@ -37,11 +37,12 @@ profiles:
       - htb class=10,rate={rate},ceil=10mbit,promise=500ms
       - htb class=20,rate=1mbit,ceil=10mbit
       - htb default=20
-      - map queue=10,dscp=ef then=normal
+      - map then=normal
+      - map queue=10,dscp=ef
 switches:
 {rows}
 apply: [{{to: all, ports: {{1-2: small}}}}]
-'''.replace('queue=10,dscp=ef then=normal', 'queue=10,dscp=ef')
+'''
 
 
 def rates(crowd):
