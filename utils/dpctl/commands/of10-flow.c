@@ -8,8 +8,11 @@
 
 #include <oflib/absent.h>
 #include <oflib/near.h>
+#include <oflib/openflow.h>
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 static const struct flow_word actions[] = {
     {"output", SAME, {{ANY_PROTOCOL, "output="}}},
@@ -56,6 +59,19 @@ struct job {
 
 /* ------------------------------------------------------------------- a word */
 
+/* ovs-ofctl writes a VID as OpenFlow does, with OFPVID_PRESENT, and in decimal: 4101 is VLAN 5. */
+static void
+put_value(struct job *j, const struct flow_part *field, const char *value, int n)
+{
+    char *end;
+    unsigned long vid = strtoul(value, &end, 10);
+    if (field->name_len == 8 && !memcmp(field->name, "vlan_vid", 8) && end == value + n &&
+        vid & OFPVID_PRESENT)
+        of_printf(&j->w, "0x%lx", vid);
+    else
+        of_printf(&j->w, "%.*s", n, value);
+}
+
 /* "5->nw_tos", and today's "nw_tos:5". */
 static void
 put_set_field(struct job *j, const struct flow_part *p, const char *now)
@@ -69,8 +85,9 @@ put_set_field(struct job *j, const struct flow_part *p, const char *now)
                               .name_len = (int)(p->value + p->value_len - arrow - 2)};
     const struct flow_word *k = flow_word_find(flow_words, &field);
     const char *name = k && k->value == SAME ? flow_word_now(k, j->about.protocol) : NULL;
-    of_printf(&j->w, "%s%.*s:%.*s", now, name ? (int)strcspn(name, "=") : field.name_len,
-              name ? name : field.name, (int)(arrow - p->value), p->value);
+    of_printf(&j->w, "%s%.*s:", now, name ? (int)strcspn(name, "=") : field.name_len,
+              name ? name : field.name);
+    put_value(j, &field, p->value, (int)(arrow - p->value));
 }
 
 static enum status
