@@ -332,6 +332,7 @@ def test_kernel(switch):
     for kind in ('htb', 'sfq', 'red', 'fq_codel', 'cake', 'netem', 'ets'):
         assert has[kind] == ('yes' if tc.has_scheduler(kind) else 'no'), kind
     assert '--kernel' in dpctl('help', 'qos-show').stdout
+    assert 'null' not in switch.dpctl('qos-show', '--kernel').stdout
 
 
 def test_kernel_on_the_wire(conn):

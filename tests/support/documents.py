@@ -90,7 +90,7 @@ def of_line(line):
 def titles_and_commands(document, heading='##', tables=True):
     for section in re.split(rf'^{heading} ', read(document), flags=re.M)[1:]:
         title, _, text = section.partition('\n')
-        commands = [c for line in text.replace('\\\n', ' ').splitlines()
+        commands = [c for line in re.sub(r' *\\\n *', ' ', text).splitlines()
                     if tables or line.startswith('    ') for c in of_line(line)]
         yield title.split('(')[0].strip().replace(' ', '-'), commands
 

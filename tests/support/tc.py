@@ -297,6 +297,9 @@ def default_class(netns, dev):
     return int(found[1], 16) if found else root(netns, dev)['options'].get('default')
 
 
+CLSACT = 0xffff0000
+
+
 class Events:
     """What rtnetlink tells of an interface's queues while the block runs: [(message, handle)]"""
 
@@ -324,8 +327,8 @@ class Events:
                 data = data[(size + 3) & ~3:]
 
     def changes(self):
-        """Without RTM_NEWQDISC, which also tells that somebody has asked for a qdisc"""
-        return [event for event in self.seen() if event[0] != RTM_NEWQDISC]
+        """Of queues: without the programs' clsact, and RTM_NEWQDISC, which also tells that somebody asked for a qdisc"""
+        return [event for event in self.seen() if event[0] != RTM_NEWQDISC and event[1] != CLSACT]
 
     def __enter__(self):
         return self

@@ -335,8 +335,8 @@ json_kernel(struct of_wr *w, const struct queue_kernel *kernel)
         of_json_object(j, NULL);
         of_json_text(j, "sched", s->name);
         of_json_text(j, "state", states[kernel->v[i].state]);
-        of_json_text(j, "module", s->module);
-        of_json_text(j, "openwrt_package", s->package);
+        of_json_text(j, "module", s->module ? s->module : "-");
+        of_json_text(j, "openwrt_package", s->package ? s->package : "kernel");
         of_json_end_object(j);
     }
     of_json_end_array(j);
@@ -352,8 +352,8 @@ print_kernel(struct of_wr *w, const struct queue_kernel *kernel)
               "what it is");
     for (size_t i = 0; i < kernel->n; i++) {
         const struct qos_sched *s = kernel->v[i].sched;
-        of_printf(w, "\n%-10s %-8s %-14s %-18s %s", s->name, states[kernel->v[i].state], s->module,
-                  s->package, s->help);
+        of_printf(w, "\n%-10s %-8s %-14s %-18s %s", s->name, states[kernel->v[i].state],
+                  s->module ? s->module : "-", s->package ? s->package : "kernel", s->help);
     }
 }
 
