@@ -207,6 +207,21 @@ def test_only_listening_is_a_learning_switch(four_ports, wires):
         assert 'no controller is configured' in s.output() and '--fail=open' in s.output()
 
 
+def test_a_map_needs_no_way_where_the_switch_forwards_what_is_missed(four_ports, wires):
+    """The same command on a switch that drops what its tables miss is refused."""
+    with switch_of(four_ports, '--fail=open') as (s, local):
+        qosmsg.send(local, qosmsg.NATIVE, qosmsg.htb_class(qosmsg.ADD, 2, 10, 10_000_000))
+        s.dpctl('qos-map', 'queue=10,dscp=ef')
+        assert arrives(wires, 1, 2, 1)
+        wires[1].send(udp_frame(2, tos=46 << 2))
+        assert wires[2].recv(5, lambda f: f == udp_frame(2, tos=46 << 2))
+        assert local.queue_stats(2, 10)[2, 10]['tx_packets'] == 1
+    with switch_of(four_ports) as (s, local):
+        qosmsg.send(local, qosmsg.NATIVE, qosmsg.htb_class(qosmsg.ADD, 2, 10, 10_000_000))
+        refused = s.dpctl('qos-map', 'queue=10,dscp=ef', check=False)
+        assert refused.returncode == 1 and 'then=normal' in refused.stderr and not local.flows()
+
+
 def test_only_listening_and_closed_says_so(four_ports, wires):
     """A switch that forwards nothing says what to type for a learning switch."""
     with switch_of(four_ports) as (s, _):

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 static enum status
 ask_flows(struct ctx *c, uint8_t table, uint64_t cookie, uint64_t mask, struct of_list *flows)
@@ -42,6 +43,18 @@ collect(struct ctx *c, int err, const struct qos_map_changes *changes, struct st
     return DPCTL_OK;
 }
 
+/* Whether the switch forwards what its tables miss, being without a controller (--fail=open). */
+static bool
+is_standalone(struct ctx *c)
+{
+    static const char line[] = "\nstandalone=true\n";
+    struct of_bytes lines = {0};
+    c->quiet = true; /* other switches have no such request */
+    enum status st = ask_experimenter(c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &lines);
+    c->quiet = false;
+    return !st && memmem(lines.p, lines.n, line, sizeof line - 1);
+}
+
 /* Refuses to send all packets to a table where each would be dropped.  What earlier commands of a
  * bundle do can't be seen yet. */
 static enum status
@@ -57,7 +70,7 @@ check_way(struct ctx *c, const struct qos_map *m)
     if (err)
         return say_parse(c, err);
     enum status st = ask_multipart(c, OFPMP_AGGREGATE, &body, &reply);
-    if (st || ((const struct of_mp_aggregate *)reply.body)->flow_count)
+    if (st || ((const struct of_mp_aggregate *)reply.body)->flow_count || is_standalone(c))
         return st;
     return say_failed(
         c,
