@@ -169,14 +169,24 @@ offload_attach_again(struct offload *o, int ifindex)
 
 /* ------------------------------------------------------------------ ports */
 
+/* Before Linux 6.8 the memory for a socket's options (net.core.optmem_max, 20 KB) holds one filter.  One
+ * that is there lets everything through, as none does: it is of an earlier time (offload_port_del). */
+static int
+set_filter(int ring, int filter)
+{
+    int err = setsockopt(ring, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) ? errno : 0;
+    if (err == ENOMEM && !setsockopt(ring, SOL_SOCKET, SO_DETACH_BPF, &filter, sizeof filter))
+        err = setsockopt(ring, SOL_SOCKET, SO_ATTACH_BPF, &filter, sizeof filter) ? errno : 0;
+    return -err;
+}
+
 static int
 attach_filter(struct offload *o, const int *ring, unsigned n)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (setsockopt(ring[i], SOL_SOCKET, SO_ATTACH_BPF, &o->programs->filter_fd,
-                       sizeof o->programs->filter_fd))
-            return -errno;
-    return 0;
+    int err = 0;
+    for (unsigned i = 0; i < n && !err; i++)
+        err = set_filter(ring[i], o->programs->filter_fd);
+    return err;
 }
 
 /* Whoever was in front of another port's program. */

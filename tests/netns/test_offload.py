@@ -498,3 +498,20 @@ def test_the_hosts_own_address():
                     before = hits(switch)
                     established(switch, one)
                     assert hits(switch) > before
+
+
+def test_the_kernel_gets_a_port_back():
+    """Whose packets had queues where they come in: its sockets have a filter already, and before Linux 6.8 their
+    memory holds only one."""
+    if why := offload.works():
+        pytest.skip(why)
+    with Topology(2) as topo:
+        topo.sysctl(topo.switch_ns, 'net.core.optmem_max=20480')
+        with switch_of(topo, 'auto') as switch, switch.connect() as conn, topo.host(1) as one:
+            forward(conn, output(2))
+            established(switch, one)
+            q.send(conn, q.NATIVE, q.htb_class(q.ADD, 1, 1, MBIT, 0, direction=1))
+            q.send(conn, q.NATIVE, q.qdisc(q.HTB, q.DEL, 1, direction=1))
+            conn.barrier()
+            established(switch, one)
+            assert 'not handled in the kernel' not in switch.output()
