@@ -278,19 +278,27 @@ port_queue_del(struct port *p, uint32_t queue_id)
 
 /* ------------------------------------------------------------------ shaping what enters */
 
-/* The host's own IPv6 must not send through it: the port would receive that.  A kernel without IPv6
- * has no such file. */
 static void
-make_silent(const char *name)
+switch_on(const char *family, const char *name, const char *setting)
 {
-    char path[64];
-    snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", name);
+    char path[80];
+    snprintf(path, sizeof path, "/proc/sys/net/%s/conf/%s/%s", family, name, setting);
     int fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0)
         return;
     ssize_t ignored = write(fd, "1", 1);
     (void)ignored;
     close(fd);
+}
+
+/* The host's own IPv6 must not send through it: the port would receive that.  A kernel without IPv6
+ * has no such file.  Broadcasts of IPv4 the host has heard at the port already: as the interface has no
+ * address, the filter drops all but those from 0.0.0.0. */
+static void
+make_silent(const char *name)
+{
+    switch_on("ipv6", name, "disable_ipv6");
+    switch_on("ipv4", name, "rp_filter");
 }
 
 static int

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues for what enters by a port (docs/ingress.md): DIRECTION 1 of the QoS request."""
+import socket
 import struct
 import threading
 import time
@@ -9,7 +10,7 @@ import pytest
 from support import of13, qosmsg as q, tc
 from support.load import comes_to
 from support.of13 import apply_actions, goto_table, match, output, set_queue
-from support.topo import Switch, Topology, eth, sh, udp4, udp_frame
+from support.topo import Switch, Topology, eth, inside, sh, udp4, udp_frame
 from test_packets import transfer
 
 MBIT = 1_000_000
@@ -238,6 +239,34 @@ def test_nothing_of_its_own(conn, hosts, ns):
     finally:
         Topology.sysctl(ns, 'net.ipv6.conf.default.disable_ipv6=1')
         Topology.sysctl(ns, 'net.ipv6.conf.all.forwarding=0')
+
+
+@pytest.mark.parametrize('to', ['10.0.0.255', '255.255.255.255'])
+def test_the_host_hears_a_broadcast_once(to):
+    """At the port, and not where it comes out of the shaper as well"""
+    with Topology(2, ip=True) as topo, topo.host(2) as two:
+        sh('ip', '-n', topo.switch_ns, 'address', 'add', '10.0.0.100/24', 'dev', 'p1')
+        with Switch(topo) as switch, switch.connect() as conn, \
+                datagrams(topo.switch_ns) as server, datagrams(topo.host_ns(1), b'e0') as client:
+            conn.flow(apply_actions(output(2)))
+            add(conn, 1, 1, MBIT)
+            for text in (b'first', b'second'):
+                client.sendto(text, (to, 6767))
+                assert two.recv(wanted=lambda frame, text=text: text in frame)
+                assert server.recv(100) == text
+            server.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                raise AssertionError(server.recv(100))
+
+
+def datagrams(netns, device=b''):
+    with inside(netns):
+        sock = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, device)
+        sock.settimeout(of13.PATIENCE)
+        sock.bind(('', 6767))
+        return sock
 
 
 def test_port_configuration(conn, hosts, ns):
