@@ -197,7 +197,12 @@ read_profile(struct source *f, const struct qos_profile_text *text)
     w->queues = v;
     v += w->n_queues;
     *v = (struct wanted_queues){.port = f->port, .at = f->at, .lines = f->lines};
-    if (!wanted_find_port(w, f->port))
+    if (wanted_is_local(w, f->port, strlen(f->port)))
+        daemon_settings_fault(w->s, f->at,
+                              "is for %s, the local port, which has no queues: make them at the "
+                              "port that its packets leave or enter by",
+                              f->port);
+    else if (!wanted_find_port(w, f->port))
         daemon_settings_fault(w->s, f->at,
                               "is for %s, which is no port: add it to interfaces, or write "
                               "[port %s]",

@@ -54,6 +54,18 @@ is_interfaces(const struct daemon_setting *at)
     return !strcmp(at->row->name, "interfaces");
 }
 
+static bool
+check_name(struct wanted *w, const struct daemon_setting *at, const char *name, size_t n)
+{
+    bool is_one = n && n < IFNAMSIZ && !memchr(name, '/', n) && !memchr(name, ' ', n);
+    if (!is_one)
+        daemon_settings_fault(w->s, at,
+                              "must have interface names of 1 to %d characters, such as eth1, not "
+                              "'%.*s'",
+                              IFNAMSIZ - 1, (int)n, name);
+    return is_one;
+}
+
 static void
 add_port(struct wanted *w, const struct daemon_setting *at, const char *name, size_t n,
          unsigned long no)
@@ -71,13 +83,8 @@ add_port(struct wanted *w, const struct daemon_setting *at, const char *name, si
         w->n_ports++;
         return;
     }
-    if (!n || n >= IFNAMSIZ || memchr(name, '/', n) || memchr(name, ' ', n)) {
-        daemon_settings_fault(w->s, at,
-                              "must have interface names of 1 to %d characters, such as eth1, not "
-                              "'%.*s'",
-                              IFNAMSIZ - 1, (int)n, name);
+    if (!check_name(w, at, name, n))
         return;
-    }
     memcpy(v->name, name, n);
     struct wanted_port *twin = (struct wanted_port *)(uintptr_t)wanted_find_port(w, v->name);
     if (twin && is_interfaces(twin->at) && !is_interfaces(at)) { /* a section about one of them */
@@ -164,6 +171,17 @@ number_ports(struct wanted *w, const struct sw *sw)
 }
 
 static void
+check_local(struct wanted *w)
+{
+    const char *name = w->options->sw.local_port;
+    const struct daemon_setting *at = daemon_settings_next(w->s, "local-port", NULL);
+    if (!name || !at || !check_name(w, at, name, strlen(name)))
+        return;
+    if (wanted_find_port(w, name))
+        daemon_settings_fault(w->s, at, "must be a name of its own: %s is a port already", name);
+}
+
+static void
 make_ports(struct wanted *w, const struct sw *sw, bool must_exist)
 {
     const struct daemon_setting *t;
@@ -173,6 +191,7 @@ make_ports(struct wanted *w, const struct sw *sw, bool must_exist)
         take_port(w, t);
     wanted_make_vlans(w);
     check_numbers(w);
+    check_local(w);
     number_ports(w, sw);
     must_exist = must_exist && !w->options->wait_for_interfaces;
     for (size_t i = 0; must_exist && i < w->n_ports; i++)
@@ -202,6 +221,13 @@ take_offload(struct wanted *w, const struct daemon_setting *at)
     snprintf(v[w->n_offload_off++], IFNAMSIZ, "%.*s", (int)n, at->value);
 }
 
+bool
+wanted_is_local(const struct wanted *w, const char *name, size_t n)
+{
+    const char *local = w->options->sw.local_port;
+    return local && strlen(local) == n && !memcmp(local, name, n);
+}
+
 /* struct of_parse */
 static int
 find_port(struct of_parse *p, const char *what, const char *name, size_t n, uint64_t *out)
@@ -209,6 +235,10 @@ find_port(struct of_parse *p, const char *what, const char *name, size_t n, uint
     const struct wanted *w = p->find_port_ctx;
     struct of_near near = of_near(name, n);
     char text[OF_NEAR_TEXT];
+    if (wanted_is_local(w, name, n)) {
+        *out = OFPP_LOCAL;
+        return 0;
+    }
     for (size_t i = 0; i < w->n_ports; i++) {
         if (strlen(w->ports[i].name) == n && !memcmp(w->ports[i].name, name, n)) {
             *out = w->ports[i].no;

@@ -61,6 +61,7 @@ void wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_
 void wanted_free(struct wanted *w); /* before the settings */
 
 const struct wanted_port *wanted_find_port(const struct wanted *w, const char *name);
+bool wanted_is_local(const struct wanted *w, const char *name, size_t n); /* the local port's */
 bool wanted_has_files(const struct wanted *w, const char *files);
 const struct wanted_queues *wanted_find_queues(const struct wanted *w, const char *port);
 const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set);

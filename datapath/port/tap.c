@@ -112,9 +112,12 @@ make_tap(const char *name, int *out, char *why, size_t why_len)
 static int
 tap_open(struct port *p, char *why, size_t why_len)
 {
-    if (if_nametoindex(p->config.name)) /* another program's, or of another kind */
-        return backend_error(why, why_len, EEXIST,
-                             "making a tap: an interface of this name exists");
+    if (if_nametoindex(p->config.name)) { /* another program's, or of another kind */
+        snprintf(why, why_len,
+                 "an interface of this name exists, and the switch makes its local "
+                 "port itself: choose another name");
+        return -EEXIST;
+    }
     int fd = -1, err = make_tap(p->config.name, &fd, why, why_len);
     struct tap *t = calloc(1, sizeof *t);
     if (!t && !err)

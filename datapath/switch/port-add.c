@@ -23,7 +23,8 @@ make_port(struct sw *sw, const char *name, uint32_t no, struct sw_port **out, ch
         return -EINVAL;
     }
     if ((p = sw_ports_by_name(sw, name))) {
-        snprintf(why, why_len, "interface %s is port %u already", name, p->no);
+        snprintf(why, why_len, "interface %s is port %s already", name,
+                 of_port_text(p->no, (char[OF_PORT_TEXT]){0}));
         return -EEXIST;
     }
     if (sw_ports_find(sw, no)) {

@@ -5,8 +5,6 @@
 #include "tree.h"
 #include "values.h"
 
-#include <oflib/text.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,8 +273,7 @@ qos_dump(struct qos *q, uint32_t port_no, uint32_t class_id, qos_entry_fn *fn, v
     bool any = port_no == OFPP_ANY, more = true, found = any;
     int err = 0;
     if (!any && !qos_port_find(q, port_no))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %s",
-                        of_port_text(port_no, (char[OF_PORT_TEXT]){0}));
+        return qos_port_missing(port_no, e);
     for (struct model_port *p = q->ports; p && !err && more; p = p->next) {
         if (!any && p->info.port_no != port_no)
             continue;

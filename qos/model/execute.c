@@ -10,8 +10,6 @@
 #include "shaper.h"
 #include "tree.h"
 
-#include <oflib/text.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,8 +95,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
     int err = 0;
     qos_unset(&r->values, QOS_DIRECTION);
     if (!p && !(none && r->port_no == OFPP_ANY))
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %s",
-                        of_port_text(r->port_no, (char[OF_PORT_TEXT]){0}));
+        return qos_port_missing(r->port_no, e);
     if (none)
         return clear(q, r->port_no, dir, e);
     if (p->away)

@@ -2,6 +2,7 @@
 /* Ports, their classes, and the configuration of both. */
 #include "state.h"
 
+#include <oflib/text.h>
 #include <qos/sched/name.h>
 
 #include <errno.h>
@@ -249,6 +250,17 @@ struct model_port *
 qos_port_find(struct qos *q, uint32_t port_no)
 {
     return qos_port_find_dir(q, port_no, QOS_OUT);
+}
+
+int
+qos_port_missing(uint32_t port_no, struct qos_error *e)
+{
+    if (port_no == OFPP_LOCAL)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT),
+                        "the local port has no queues: its packets wait in those of the port that "
+                        "they leave by, or enter by (direction=in)");
+    return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %s",
+                    of_port_text(port_no, (char[OF_PORT_TEXT]){0}));
 }
 
 struct model_port *

@@ -111,6 +111,8 @@ void qos_packed_get(const struct packed *p, struct qos_values *v);
 /* NULL: no such port, or (QOS_IN) nothing in that direction. */
 struct model_port *qos_port_find(struct qos *q, uint32_t port_no);
 struct model_port *qos_port_find_dir(struct qos *q, uint32_t port_no, enum qos_direction dir);
+/* OFPSFC_BAD_PORT, and why no queues are found at it. */
+int qos_port_missing(uint32_t port_no, struct qos_error *e);
 
 /* The trees below a port's transmit queues, in their order: the first one after `p`, the port or one of
  * its trees; that below this transmit queue; that which has the queue.  NULL: none. */

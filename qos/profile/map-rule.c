@@ -168,7 +168,7 @@ static int
 take_in_port(struct rule *r, const char *key, const char *value)
 {
     int err = of_parse_number(r->p, key, value, &of_fmt_PORT, 32, &r->in_port);
-    if (!err && (!r->in_port || r->in_port > OFPP_MAX))
+    if (!err && (!r->in_port || (r->in_port > OFPP_MAX && r->in_port != OFPP_LOCAL)))
         return bad_rule(r, "in_port must be the number or name of a port, not '%.40s'", value);
     return err;
 }

@@ -180,8 +180,10 @@ qos_map_rule_text(struct of_parse *p, struct qos_map_read *r, const struct map_s
         of_printf(&w, ",src=%s", s->src);
     if (*s->dst)
         of_printf(&w, ",dst=%s", s->dst);
-    if (s->in_port)
-        of_printf(&w, ",in_port=%u", (unsigned)s->in_port);
+    if (s->in_port) {
+        of_printf(&w, ",in_port=");
+        of_print_number(&w, &of_fmt_PORT, s->in_port);
+    }
     put_does(&w, s, r->wash);
     if (ok && !w.overflow && w.len)
         text = of_arena_text(p->arena, (const char *)w.buf + 1, w.len - 1);

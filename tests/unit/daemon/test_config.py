@@ -94,6 +94,10 @@ class Config(unittest.TestCase):
         self.mistake('[port v1]\nqueue = total 1mbit\nqueue = guarantee 2mbit for others\n',
                      '4: queue', 'guarantee 1mbit is left')
         self.mistake('queue = v1:sfq class=1\n', '2: queue', 'no port')
+        self.mistake('local-port = l1\nqueue = l1:htb class=1,rate=1mbit\n', '3: queue',
+                     'the local port', 'has no queues')
+        self.mistake('local-port = a-name-that-is-too-long\n', '2: local-port must', '15')
+        self.mistake('local-port = v1\ninterfaces = v1\n', '2: local-port must', 'of its own', 'v1')
         self.mistake('map = then=norml\n', '2: map', 'normal')
         self.mistake('map = queue=1,dscp=ef\nmap = queue=2,dscp=efff\n', '3: map', 'dscp')
         self.mistake('controller = punix:/tmp/y\n', '2: controller must be', 'listen')
@@ -102,6 +106,11 @@ class Config(unittest.TestCase):
         self.mistake('private-key = /nonexistent\ncertificate = /x\nca-cert = /y\n', '2: private-key',
                      '/nonexistent')
         self.mistake('cache = 5\n', '2: cache', 'power of two')
+
+    def test_local_port_by_name(self):
+        conf = 'listen = punix:/tmp/x\nlocal-port = l1\nmap = then=normal queue=1,in_port=%s\n'
+        self.assertEqual(self.check(conf % 'l1'), (0, []))
+        self.assertIn('no port l2', self.check(conf % 'l2')[1][0])
 
     def test_profile(self):
         with open(os.path.join(self.directory.name, 'a.qos'), 'w', encoding='utf-8') as f:

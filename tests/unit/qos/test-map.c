@@ -59,6 +59,8 @@ wrong_rules(void **state)
     refused("queue=10,ip_proto=1-2", false, "ip_proto must be");
     refused("queue=10,src=10.0.0.1,src=10.0.0.2", false, "src is given twice");
     refused("queue=10,in_port=1,dst=10.0.0.1", true, "in_port= fits one direction only");
+    refused("queue=10,in_port=flood", false, "in_port must be the number or name of a port");
+    refused("queue=10,in_port=0", false, "in_port must be the number or name of a port");
 }
 
 static void
@@ -296,6 +298,7 @@ rules_as_typed(void **state)
         "dst=fd00::/64,remark=af41",
         "queue=3,pcp=0,pcp=5-7,in_port=4,remark=ef",
         "in_port=4,set_pcp=6",
+        "queue=7,dscp=ef,in_port=local",
         "queue=9,dscp=cs1,remark=le,set_pcp=1",
         "queue=5,app=quic,prio=77",
         "queue=5,dscp=ef,ecn=ect1,ecn=ce,ip_proto=47,src=fd00::1,dst=fd00::2",

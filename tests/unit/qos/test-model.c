@@ -39,6 +39,8 @@ presence(void **state)
 {
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=9,class=10,rate=1mbit");
     REFUSED(OFPSFC_BAD_PORT, "none", "port=9");
+    REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=local,class=10,rate=1mbit");
+    assert_non_null(strstr(err.text, "the local port has no queues"));
     REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=del,port=2,class=10");
     REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=change,port=2,class=10,rate=1mbit");
     REFUSED(OFPSFC_NOT_FOUND, "htb", "cmd=del,port=2,default=0");
@@ -437,6 +439,9 @@ queues(void **state)
     assert_int_equal(n, 4 + 3000 + 4);
     assert_int_equal(qos_dump(qos, 2, 191, count_entries, &n, &err), QOS_ERR(OFPSFC_NOT_FOUND));
     assert_int_equal(qos_dump(qos, 7, 191, count_entries, &n, &err), QOS_ERR(OFPSFC_BAD_PORT));
+    assert_int_equal(qos_dump(qos, OFPP_LOCAL, 0, count_entries, &n, &err),
+                     QOS_ERR(OFPSFC_BAD_PORT));
+    assert_non_null(strstr(err.text, "the local port has no queues"));
     assert_int_equal(qos_clear_all(qos, &err), 0);
     assert_int_equal(kernel.n, 0);
 }

@@ -186,7 +186,7 @@ static const char map_help[] =
     "  ip_proto=udp        protocol\n"
     "  src=10.0.0.0/8, dst=fd00::1\n"
     "                      addresses\n"
-    "  in_port=N           only packets that enter by this port\n"
+    "  in_port=N           only packets that enter by this port (local: from the host itself)\n"
     "  remark=af41         packets leave with this DSCP (a name as for dscp, or 0-63)\n"
     "  set_pcp=5           frames leave with this PCP: in their VLAN tag, or in a priority tag (VID 0)\n"
     "  prio=N              priority (default: the more specific the rule, the higher)\n"
