@@ -11,7 +11,9 @@ from support.documents import (FRAME, NamedPorts, Packets, Rate, is_whole, links
 DOCUMENTS = ['README.md', 'docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md', 'docs/network.md']
 ONLY_OURS = DOCUMENTS[1:-1]         # their commands are all dpctl's and the daemon's
 # What is typed at other programs, and where it is tried.
-ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet'}
+NAT = 'tests/netns/test_recipe_nat.py'
+ELSEWHERE = {'mn ': 'tests/mininet', 'mininet> ': 'tests/mininet', 'ip ': NAT, 'nft ': NAT}
+WITH_OTHER_HOSTS = {'A-home-router-with-NAT': NAT}
 # Section -> what its switch then carries.
 PACKETS = {
     'Two-minutes': Packets([(1, 2)], [Rate(1, 2, 5201, 10)]),
@@ -41,7 +43,7 @@ def sections():
     found = []
     for document in DOCUMENTS:
         for title, commands in titles_and_commands(document):
-            if any(c.startswith('ofdatapath') for c in commands):
+            if title not in WITH_OTHER_HOSTS and any(c.startswith('ofdatapath') for c in commands):
                 found.append(pytest.param(title, commands, id=title,
                                           marks=[pytest.mark.testkernel] * needs_more(commands)))
     return found

@@ -137,28 +137,28 @@ def as_script(commands):
 
 def try_section(topo, commands, packets, before=''):
     """Carry them out, then send; `before` is shell behind the prelude."""
-    said = carried_out(topo, PRELUDE + before + as_script(commands) + READY_SCRIPT, packets)
+    said = carried_out(topo, PRELUDE + before + as_script(commands) + READY_SCRIPT, lambda said: send(topo, packets, said))
     print(said)
     assert 'Sanitizer' not in said and 'runtime error' not in said, said
     judge(commands, said)
 
 
-def carried_out(topo, script, packets):
-    """-> what the commands said; the packets are sent before the switch ends"""
+def carried_out(topo, script, sends):
+    """-> what the commands said; sends(what they have said) is called where the script is ready"""
     os.makedirs('/run/ofqos', exist_ok=True)
     env = {k: v for k, v in os.environ.items() if k != 'DPCTL_SWITCH'}
     shell = subprocess.Popen(
         ['ip', 'netns', 'exec', topo.switch_ns, 'unshare', '-m', '-p', '-f', '--kill-child', '--mount-proc', 'bash', '-c', script],
         cwd=REPOSITORY, env=dict(env, BUILD=os.path.abspath(build_directory())), stdin=subprocess.PIPE,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    timer = threading.Timer(200, shell.kill)
+    timer = threading.Timer(400, shell.kill)
     timer.start()
     try:
         said = ''
         while not said.endswith(READY) and (line := shell.stdout.readline()):
             said += line
         if said.endswith(READY) and all(LACKS.search(p) and A_LEAF.match(p) for p in failed(said)):
-            send(topo, packets, said)
+            sends(said)
         rest, _ = shell.communicate()
     finally:
         timer.cancel()
