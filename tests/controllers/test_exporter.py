@@ -270,7 +270,7 @@ def test_too_much(ours, data, what):
 
 
 def test_the_measurement():
-    done = subprocess.run([sys.executable, os.path.join(REPOSITORY, 'bench/exporter'), '--switches', '12', '--queues', '30',
+    done = subprocess.run([sys.executable, os.path.join(REPOSITORY, 'measure/bench/exporter'), '--switches', '12', '--queues', '30',
                            '--scrapes', '1', '--json'], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=120)
     told = json.loads(done.stdout)
     assert told['up'] == 12 and len(told['cpu_seconds']) == 1 and told['samples'] > 12 * 30 * 12

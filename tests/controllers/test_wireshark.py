@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-SCRIPT = REPOSITORY / 'wireshark/ofqos.lua'
+SCRIPT = REPOSITORY / 'packaging/wireshark/ofqos.lua'
 sys.path.insert(0, str(REPOSITORY / 'tests'))
 sys.path.insert(0, str(REPOSITORY / 'tests/golden'))
 sys.path.insert(0, str(REPOSITORY / 'controllers/python'))

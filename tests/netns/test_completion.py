@@ -8,7 +8,7 @@ import pytest
 from support.shell import Shell
 from support.topo import REPOSITORY, binary, build_directory
 
-SCRIPTS = os.path.join(REPOSITORY, 'completion')
+SCRIPTS = os.path.join(REPOSITORY, 'packaging/completion')
 SHELLS = {
     'bash': (['bash', '--norc', '--noprofile', '-i'],
              f'. {SCRIPTS}/ofqos.bash; bind "set show-all-if-ambiguous on" '

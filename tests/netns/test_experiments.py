@@ -12,8 +12,8 @@ import pytest
 from support import topo
 from support.qostree import soon
 
-HERE = os.path.join(topo.REPOSITORY, 'experiments')
-sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'bench')]
+HERE = os.path.join(topo.REPOSITORY, 'measure/experiments')
+sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'measure/bench')]
 import papers  # noqa: E402
 from harness import answers, page, pauses, results, runner, stats  # noqa: E402
 from harness.context import Failure  # noqa: E402

@@ -39,7 +39,7 @@ DUMPS = [(of13.MP_FLOW, of13.flow_request()), (of13.MP_AGGREGATE, of13.flow_requ
 
 
 class Wide(Requests):
-    """For what bench/relay -g sends: 10.1.0.0/16 to 10.2.0.0/16, from ports 1024 on to port 2000 and more"""
+    """For what measure/bench/relay -g sends: 10.1.0.0/16 to 10.2.0.0/16, from ports 1024 on to port 2000 and more"""
 
     def match(self):
         r, fields = self.r, {}

@@ -14,7 +14,7 @@ import time
 from support.load import Background
 from support.topo import REPOSITORY, binary, sh
 
-sys.path.insert(0, os.path.join(REPOSITORY, 'experiments'))
+sys.path.insert(0, os.path.join(REPOSITORY, 'measure/experiments'))
 from harness.pauses import Pauses, overlap, read  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,7 +32,7 @@ class Traffic:
     def __enter__(self):
         for host, (flows, rate) in STREAMS.items():
             self.senders.append(subprocess.Popen(
-                ['nice', '-n', str(NICE), 'ip', 'netns', 'exec', self.topo.host_ns(host), binary('bench/relay'), '-g',
+                ['nice', '-n', str(NICE), 'ip', 'netns', 'exec', self.topo.host_ns(host), binary('measure/bench/relay'), '-g',
                  str(self.seconds), '-f', str(flows), '-R', str(rate), 'e0'],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL))
         return self

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ways to make a queue that bench/qosops.py compares: each addresses a tree that exists."""
+"""The ways to make a queue that measure/bench/qosops.py compares: each addresses a tree that exists."""
 import os
 import sys
 import types
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../bench'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../measure/bench'))
 from qosops import Netlink, tree_of  # noqa: E402
 
 

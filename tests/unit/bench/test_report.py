@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bench/run makes of samples: verdicts with and without an earlier build, and the plot."""
+"""What measure/bench/run makes of samples: verdicts with and without an earlier build, and the plot."""
 import os
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ET
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../bench'))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../measure/bench'))
 import report  # noqa: E402
 import required  # noqa: E402
 from measures import KINDS, SUPER, TESTS  # noqa: E402

@@ -90,7 +90,7 @@ class Setup(unittest.TestCase):
             self.assertNotIn('minimum meson_version', said)
             plan = subprocess.run(['ninja', '-C', build, '-n'], check=True, text=True, stdout=subprocess.PIPE).stdout
             self.assertIn('datapath/ofdatapath', plan)
-            self.assertNotIn(' bench/', plan)
+            self.assertNotIn(' measure/bench/', plan)
             self.assertNotIn(' tests/', plan)
 
 

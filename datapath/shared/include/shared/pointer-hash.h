@@ -7,7 +7,7 @@
  * at what its pointers point to, except by hash_of when it grows.
  *
  * Why not liburcu's cds_lfht, which takes several writers and may grow during a walk: nothing here
- * needs that, and a lookup costs a third to a sixth.  bench/hash-bench, with 1,024, 65,536 and
+ * needs that, and a lookup costs a third to a sixth.  measure/bench/hash-bench, with 1,024, 65,536 and
  * 1,048,576 entries: 2.6, 16 and 45 ns beside 15, 53 and 164 (4.7, 10 and 23 in batches, whose
  * slots are prefetched: cds_lfht hides its buckets); a walk, per entry, 16, 16 and 24 ns beside 20,
  * 113 and 376; 16 to 20 bytes an entry beside 32, none of them in the object.
