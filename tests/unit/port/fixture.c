@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include <shared/clock.h>
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
@@ -207,9 +209,11 @@ unsigned
 fixture_rx(struct port *p, struct port_io *w, struct packet *out, int timeout_ms)
 {
     struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
-    unsigned n = port_rx(p, w, out, PORT_BATCH);
-    for (int i = 0; !n && i < 10 && poll(&f, 1, timeout_ms) == 1; ++i)
-        n = port_rx(p, w, out, PORT_BATCH);
+    const uint64_t end = clock_ns() + (uint64_t)timeout_ms * 1000000;
+    unsigned n;
+    /* A ring of blocks is readable a little before its packets are. */
+    while (!(n = port_rx(p, w, out, PORT_BATCH)) && clock_ns() < end)
+        poll(&f, 1, 10);
     return n;
 }
 

@@ -44,7 +44,7 @@ transmit(struct port *p, uint8_t *frame, size_t len)
 static void
 receive_one(struct port *p, const uint8_t *frame, size_t len)
 {
-    assert_int_equal(fixture_rx(p, w, batch, 1000), 1);
+    assert_int_equal(fixture_rx(p, w, batch, 20000), 1);
     assert_int_equal(batch[0].len, len);
     assert_int_equal(batch[0].wire_len, len);
     assert_int_equal(batch[0].in_port, 7);
@@ -69,7 +69,7 @@ both_ways(const char *backend, const size_t *lengths, size_t n)
             receive_one(p, sent, len);
             transmit(p, sent, len);
             memset(sent + len, 0, padded - len);
-            assert_int_equal(fixture_receive(fd, got, 1000), padded);
+            assert_int_equal(fixture_receive(fd, got, 20000), padded);
             assert_memory_equal(got, sent, padded);
             bytes += len;
         }
@@ -134,7 +134,7 @@ order(void **state)
         if (i % 40 != 39)
             continue;
         for (uint32_t k = i - 39; k <= i;) {
-            unsigned n = fixture_rx(p, w, batch, 1000);
+            unsigned n = fixture_rx(p, w, batch, 20000);
             assert_true(n > 0);
             for (unsigned j = 0; j < n; ++j, ++k) {
                 assert_int_equal(batch[j].len, k % 3 ? 100 : 40000);
@@ -172,7 +172,7 @@ tags(void **state)
             fixture_send(fd, sent, len);
             receive_one(p, sent, len);
             transmit(p, sent, len);
-            assert_int_equal(fixture_receive(fd, got, 1000), len);
+            assert_int_equal(fixture_receive(fd, got, 20000), len);
             assert_memory_equal(got, sent, len);
         }
         close(fd);
@@ -194,7 +194,7 @@ partial_checksum(void **state)
         fixture_frame(frame, len);
         tag(frame, 0x8100, 5);
         fixture_send(fd, sent, sizeof v + len);
-        assert_int_equal(fixture_rx(p, w, batch, 1000), 1);
+        assert_int_equal(fixture_rx(p, w, batch, 20000), 1);
         assert_int_equal(batch[0].len, len);
         assert_memory_equal(batch[0].data, frame, len);
         assert_int_equal(batch[0].vnet.flags, VIRTIO_NET_HDR_F_NEEDS_CSUM);
@@ -204,7 +204,7 @@ partial_checksum(void **state)
         port_io_flush(w);
         port_rx_done(p, w);
         struct pollfd f = {.fd = fd, .events = POLLIN};
-        assert_int_equal(poll(&f, 1, 1000), 1);
+        assert_int_equal(poll(&f, 1, 20000), 1);
         assert_int_equal(recv(fd, got, sizeof got, 0), sizeof v + len - 4);
         memcpy(&v, got, sizeof v);
         assert_int_equal(v.flags, VIRTIO_NET_HDR_F_NEEDS_CSUM);
@@ -231,7 +231,7 @@ finished_in_software(void **state)
                                   .csum_offset = 6}};
     assert_int_equal(port_tx(p, w, &pkt), 0);
     port_io_flush(w);
-    assert_int_equal(fixture_receive(fd, got, 1000), 200);
+    assert_int_equal(fixture_receive(fd, got, 20000), 200);
     assert_memory_not_equal(got + 40, sent + 40, 2);
     assert_memory_equal(got, sent, 40);
     close(fd);
@@ -371,10 +371,10 @@ workers(void **state)
         fixture_send(fd, sent, 200);
         receive_one(p, sent, 200);
         transmit(p, sent, 200);
-        assert_int_equal(fixture_receive(fd, got, 1000), 200);
+        assert_int_equal(fixture_receive(fd, got, 20000), 200);
         w = first;
         transmit(p, sent, 200);
-        assert_int_equal(fixture_receive(fd, got, 1000), 200);
+        assert_int_equal(fixture_receive(fd, got, 20000), 200);
         assert_int_equal(port_rx(p, second, batch, PORT_BATCH), 0);
         close(fd);
         port_close(p);
@@ -428,7 +428,7 @@ interface_down(void **state)
     port_io_flush(w);
     assert_int_equal(port_io_drops(w)[DROP_port_down], 3);
     struct pollfd f = {.fd = port_rx_fd(p, 0), .events = POLLIN};
-    assert_int_equal(poll(&f, 1, 1000), 1);
+    assert_int_equal(poll(&f, 1, 20000), 1);
     int err = 0;
     socklen_t err_len = sizeof err;
     assert_int_equal(getsockopt(f.fd, SOL_SOCKET, SO_ERROR, &err, &err_len), 0);
@@ -437,7 +437,7 @@ interface_down(void **state)
     assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     fixture_up();
     transmit(p, sent, 100);
-    assert_int_equal(fixture_receive(fd, got, 1000), 100);
+    assert_int_equal(fixture_receive(fd, got, 20000), 100);
     fixture_send(fd, sent, 100);
     receive_one(p, sent, 100);
     close(fd);
@@ -475,7 +475,7 @@ tap(void **state)
         fixture_send(fd, sent, len);
         receive_one(p, sent, len);
         transmit(p, sent, len);
-        assert_int_equal(fixture_receive(fd, got, 1000), padded);
+        assert_int_equal(fixture_receive(fd, got, 20000), padded);
         assert_memory_equal(got, sent, padded);
     }
     close(fd);
