@@ -336,6 +336,8 @@ not_receiving(void **state)
         fixture_send(fd, sent, 100);
         assert_int_equal(port_rx(p, w, batch, PORT_BATCH), 0);
     }
+    for (unsigned i = 0; i < 100 && port_io_drops(w)[DROP_port_down] < 300; ++i)
+        assert_int_equal(fixture_rx(p, w, batch, 20), 0);
     assert_int_equal(port_io_drops(w)[DROP_port_down], 300);
     port_set_flags(p, 0, false);
     fixture_send(fd, sent, 100);
