@@ -10,6 +10,7 @@ from support.bundle import MSG_FAILED, Bundle, bundle_code
 from support.of13 import apply_actions, flow_mod, match, output
 
 FLOWS, GOING = 20000, 1000
+LIMIT = 300         # seconds, of anything, also beside other load
 
 
 def fill(conn):
@@ -33,7 +34,7 @@ AFTER = FLOWS - GOING + 1
 
 @pytest.fixture(name='two')
 def two_conns(switch):
-    with switch.connect(timeout=60) as a, switch.connect(timeout=60) as b:
+    with switch.connect(timeout=LIMIT) as a, switch.connect(timeout=LIMIT) as b:
         fill(a)
         yield a, b
 

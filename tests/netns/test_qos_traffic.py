@@ -258,7 +258,8 @@ def test_children_go_first(conn, ns, stream):
 
 def test_the_default_class_moves(conn, ns, stream):
     """Packets without a queue, while the class they belong to is exchanged: one is made where the
-    kernel's tree must be made anew, so what waits may be lost, but nothing stands still."""
+    kernel's tree must be made anew, so what waits may be lost, or overtaken by what goes into the next class; but
+    nothing stands still."""
     for queue in 20, 30:
         ask(conn, q.htb_class(q.ADD, 2, queue, LIMIT))
     with stream(99) as heard:
@@ -268,7 +269,6 @@ def test_the_default_class_moves(conn, ns, stream):
             before = tc.classes(ns, 'p2')[wanted]['packets']
             heard.reaches(len(heard.numbers) + 20)
             assert tc.classes(ns, 'p2')[wanted]['packets'] > before
-    in_order(heard)
     assert heard.numbers[-1] == heard.sent - 1
 
 

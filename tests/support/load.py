@@ -45,7 +45,7 @@ def crowded(pid, others=6, seconds=60):
         os.sched_setaffinity(pid, before)
 
 
-def comes_to(measure, wanted, rel, tries=4):
+def comes_to(measure, wanted, rel, tries=8):
     """measure() -> {what: rate} is as wanted within rel; asked again where the machine stood still."""
     for _ in range(tries):
         rates = measure()
