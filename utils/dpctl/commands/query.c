@@ -8,7 +8,9 @@
 #include <core/view.h>
 #include <core/words.h>
 
-#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct query {
     uint16_t type; /* OFPT_, or OFPMP_ where `multipart` */
@@ -92,6 +94,72 @@ stats_table(struct ctx *c, const struct command *self, char **words, int n)
     return view_line(c, &w);
 }
 
+/* Adds a row of STATUS, "port.2.vlan=10", to what is said of its port. */
+static enum status
+add_port_row(struct ctx *c, const struct of_list *ports, char **said, const char *row, size_t n)
+{
+    char *what;
+    unsigned long no = strtoul(row + strlen("port."), &what, 10);
+    size_t len = (size_t)(row + n - what);
+    for (uint32_t i = 0; *what == '.' && i < ports->n; i++) {
+        if (OF_AT(ports, i, struct of_port)->port_no != no)
+            continue;
+        const char *before = said[i] ? said[i] : "";
+        size_t room = strlen(before) + len + 2;
+        if (!(said[i] = of_arena_alloc(&c->arena, room)))
+            return say_memory(c);
+        snprintf(said[i], room, "%s%s%.*s", before, *before ? "; " : "", (int)len - 1, what + 1);
+    }
+    return DPCTL_OK;
+}
+
+/* What STATUS says of each port; *said NULL: nothing of any, or the switch is another one. */
+static enum status
+ask_port_rows(struct ctx *c, const struct of_list *ports, char ***said)
+{
+    char *rows, **v = of_arena_array(&c->arena, ports->n + 1, sizeof *v);
+    char swallowed[CTX_SAID], *said_to = c->said;
+    bool quiet = c->quiet;
+    *said = NULL;
+    if (!v)
+        return say_memory(c);
+    c->quiet = true;
+    c->said = swallowed;
+    enum status st = ask_status(c, &rows);
+    c->quiet = quiet;
+    c->said = said_to;
+    if (st)
+        return DPCTL_OK;
+    for (size_t n; *rows; rows += n + (rows[n] == '\n')) {
+        n = strcspn(rows, "\n");
+        if (strncmp(rows, "port.", strlen("port.")) != 0)
+            continue;
+        *said = v;
+        if ((st = add_port_row(c, ports, v, rows, n)))
+            return st;
+    }
+    return DPCTL_OK;
+}
+
+static enum status
+port_desc(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct of_msg reply;
+    char **said = NULL;
+    if (n)
+        return say_usage(c, "port-desc takes no arguments");
+    enum status st = ask_multipart(c, OFPMP_PORT_DESC, NULL, &reply);
+    if (st || c->json)
+        return st ? st : view_message(c, &reply);
+    view_order(&reply);
+    st = ask_port_rows(c, &((const struct of_mp_port_desc_reply *)reply.body)->ports, &said);
+    return st ? st : view_list_and(c, &reply, said ? "status" : NULL, said);
+}
+
+static const char port_help[] =
+    "Behind each port stands what status says of it, if anything: its VLANs (vlan, trunk), who else has\n"
+    "the interface (shared-with), what of the hosts' traffic it loses, and why (cannot-carry).\n";
+
 static const char table_help[] =
     "  all=yes  also the tables that have no flow entries and that no packet has come to";
 
@@ -129,7 +197,9 @@ static const struct command rows[] = {
     {.name = "port-desc",
      .subject = SUBJECT_PORT,
      .help = "the ports",
-     MULTIPART(OFPMP_PORT_DESC, NULL)},
+     .text = port_help,
+     .run = port_desc,
+     .asks = true},
     {.name = "stats-port",
      .subject = SUBJECT_PORT,
      .first = {TASK_LOOK, "stats-port eth1", "counters of ports"},

@@ -4,7 +4,6 @@
 #include <core/command.h>
 #include <core/say.h>
 #include <core/view.h>
-#include <core/words.h>
 
 #include <stdio.h>
 #include <string.h>
@@ -45,18 +44,12 @@ json_status(struct of_wr *w, const char *text)
 static enum status
 show_status(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct of_bytes lines = {0};
+    char *text;
     if (n)
         return say_usage(c, "status takes no arguments");
-    enum status st = ask_experimenter(c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &lines);
-    char *text = st ? NULL : words_keep(c, (const char *)lines.p, lines.n);
-    if (!text)
-        return st ? st : say_memory(c);
-    for (size_t i = 0; i < lines.n; i++) /* it goes to a terminal */
-        if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
-            text[i] = '?';
-    if (lines.n && text[lines.n - 1] == '\n')
-        text[lines.n - 1] = '\0'; /* view_line() adds one */
+    enum status st = ask_status(c, &text);
+    if (st)
+        return st;
     struct of_wr w = of_wr_grow(16u << 20);
     if (c->json)
         json_status(&w, text);

@@ -249,3 +249,22 @@ ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request, stru
     *out = answer->data;
     return DPCTL_OK;
 }
+
+enum status
+ask_status(struct ctx *c, char **lines)
+{
+    struct of_bytes raw = {0};
+    enum status st = ask_experimenter(c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &raw);
+    if (st)
+        return st;
+    while (raw.n && raw.p[raw.n - 1] == '\n')
+        raw.n--;
+    char *text = words_keep(c, (const char *)raw.p, raw.n);
+    if (!text)
+        return say_memory(c);
+    for (size_t i = 0; i < raw.n; i++) /* it goes to a terminal */
+        if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
+            text[i] = '?';
+    *lines = text;
+    return DPCTL_OK;
+}

@@ -105,6 +105,12 @@ struct table {
     size_t width[COLUMNS_MAX];
 };
 
+/* A column behind those of the fields. */
+struct last_column {
+    const char *title; /* NULL: there is none */
+    char *const *texts;
+};
+
 static void
 choose_columns(const struct of_struct_row *row, struct table *t)
 {
@@ -136,9 +142,9 @@ measure_columns(struct table *t, const struct of_list *list)
     of_wr_free(&w);
 }
 
-/* Texts on the left, numbers on the right; no blanks after the last column. */
+/* Texts on the left, numbers on the right; no blanks at the line's end. */
 static void
-print_column(struct of_wr *w, const struct table *t, int k, const struct of_wr *cell)
+print_column(struct of_wr *w, const struct table *t, int k, const struct of_wr *cell, bool end)
 {
     size_t fill = cell->len < t->width[k] ? t->width[k] - cell->len : 0;
     bool left = is_text(t->col[k]) && !field_is(t->col[k], "duration_sec");
@@ -147,31 +153,40 @@ print_column(struct of_wr *w, const struct table *t, int k, const struct of_wr *
     if (!left)
         of_printf(w, "%*s", (int)fill, "");
     of_wr_bytes(w, cell->buf, cell->len);
-    if (left && k + 1 < t->n)
+    if (left && !end)
         of_printf(w, "%*s", (int)fill, "");
 }
 
+/* body NULL: the headings.  text: of the last column; NULL: nothing. */
 static void
-print_table(struct of_wr *w, const struct of_struct_row *row, const struct of_list *list)
+print_row(struct of_wr *w, const struct table *t, const void *body, const char *text)
+{
+    struct of_wr cell = of_wr_grow(VIEW_MAX);
+    for (int k = 0; k < t->n; k++) {
+        cell.len = 0;
+        if (body)
+            print_cell(&cell, t->col[k], body);
+        else
+            of_printf(&cell, "%s", title(t->col[k]));
+        print_column(w, t, k, &cell, !text && k + 1 == t->n);
+    }
+    if (text)
+        of_printf(w, "  %s", text);
+    of_wr_free(&cell);
+}
+
+static void
+print_table(struct of_wr *w, const struct of_struct_row *row, const struct of_list *list,
+            const struct last_column *last)
 {
     struct table t = {.n = 0};
-    struct of_wr cell = of_wr_grow(VIEW_MAX);
     choose_columns(row, &t);
     measure_columns(&t, list);
-    for (int k = 0; k < t.n; k++) {
-        cell.len = 0;
-        of_printf(&cell, "%s", title(t.col[k]));
-        print_column(w, &t, k, &cell);
-    }
+    print_row(w, &t, NULL, last->title);
     for (uint32_t i = 0; i < list->n; i++) {
         of_printf(w, "\n");
-        for (int k = 0; k < t.n; k++) {
-            cell.len = 0;
-            print_cell(&cell, t.col[k], list->v[i]);
-            print_column(w, &t, k, &cell);
-        }
+        print_row(w, &t, list->v[i], last->title ? last->texts[i] : NULL);
     }
-    of_wr_free(&cell);
 }
 
 /* -------------------------------------------------------------------- lines */
@@ -220,7 +235,7 @@ list_of(const struct of_struct_row *row)
 }
 
 static void
-print_human(struct of_wr *w, const struct of_msg *m)
+print_human(struct of_wr *w, const struct of_msg *m, const struct last_column *last)
 {
     const struct of_field_row *f = list_of(m->body_row);
     if (!f) {
@@ -229,7 +244,7 @@ print_human(struct of_wr *w, const struct of_msg *m)
     }
     const struct of_list *list = (const void *)((const uint8_t *)m->body + f->off);
     if (f->list->elem != &of_row_table_features) {
-        print_table(w, f->list->elem, list);
+        print_table(w, f->list->elem, list, last);
         return;
     }
     for (uint32_t i = 0; i < list->n; i++) { /* too wide for a table */
@@ -239,15 +254,22 @@ print_human(struct of_wr *w, const struct of_msg *m)
 }
 
 enum status
-view_message(struct ctx *c, const struct of_msg *msg)
+view_list_and(struct ctx *c, const struct of_msg *msg, const char *title, char *const *texts)
 {
+    const struct last_column last = {title, texts};
     struct of_wr w = of_wr_grow(VIEW_MAX);
     view_order(msg);
     if (c->json)
         of_json_msg(&w, msg);
     else
-        print_human(&w, msg);
+        print_human(&w, msg, &last);
     return view_line(c, &w);
+}
+
+enum status
+view_message(struct ctx *c, const struct of_msg *msg)
+{
+    return view_list_and(c, msg, NULL, NULL);
 }
 
 /* -------------------------------------------------------------------- errors */

@@ -147,15 +147,11 @@ take_connections(struct metrics *m, const char *text)
 enum status
 metrics_collect_status(struct metrics *m)
 {
-    struct of_bytes lines = {0};
+    char *text;
     bool refused;
-    enum status st = metrics_allow(
-        m, ask_experimenter(m->c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &lines), &refused);
+    enum status st = metrics_allow(m, ask_status(m->c, &text), &refused);
     if (st || refused)
         return st;
-    const char *text = words_keep(m->c, (const char *)lines.p, lines.n);
-    if (!text)
-        return say_memory(m->c);
     take_switch(m, text);
     take_connections(m, text);
     return DPCTL_OK;

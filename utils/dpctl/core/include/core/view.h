@@ -10,6 +10,11 @@
 /* The message as JSON, or laid out for people. */
 enum status view_message(struct ctx *c, const struct of_msg *msg);
 
+/* The same, a table with one more column, of texts; of NULL nothing is written.  They are of the list as
+ * view_order has it.  --json has them not. */
+enum status view_list_and(struct ctx *c, const struct of_msg *msg, const char *title,
+                          char *const *texts);
+
 /* An error message: a sentence on stderr, with --json also the message on stdout.  DPCTL_FAILED. */
 enum status view_error(struct ctx *c, const struct of_msg *msg);
 
