@@ -199,8 +199,9 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
     struct offload *o = err ? NULL : offload_table_new(&m);
     if (!o) {
         err = err ? err : -ENOMEM;
+        const char *more = err == -EPERM ? "it wants CAP_BPF and CAP_PERFMON" : last_message;
         snprintf(why, why_len, "the kernel refused the programs: %s%s%s", strerror(-err),
-                 *last_message ? ": " : "", last_message);
+                 *more ? ": " : "", more);
         unload(k, &m);
         return err;
     }

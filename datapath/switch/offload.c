@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RINGS_MAX 64 /* of a port: as many workers */
-#define AT_ONCE   16 /* ports that are attached and detached without delay */
+#define AT_ONCE 16 /* ports that are attached and detached without delay */
 
 static const char *const names[] = {
 #define NAME(name, text) [SW_OFFLOAD_##name] = #name,
@@ -106,32 +105,40 @@ name_filter(void *ctx, const char *what)
         p->no, p->name, what);
 }
 
+/* The programs are at every port, because they also cut (offload-cut.h). */
+static bool
+wants_programs(const struct sw_offload *f, const struct sw_port *p)
+{
+    return p->port && !p->files && p->no != OFPP_LOCAL && !offload_port_has(f->o, p->link.ifindex);
+}
+
 static bool
 is_for_kernel(const struct sw_offload *f, const struct sw_port *p)
 {
-    return p->port && !p->files && p->no != OFPP_LOCAL && !port_shaper(p->port) &&
-           !offload_is_off(f, p->name) && !offload_port_has(f->o, p->link.ifindex);
+    return !port_shaper(p->port) && !offload_is_off(f, p->name);
+}
+
+static void
+handle(struct sw_offload *f, struct sw_port *p)
+{
+    offload_host_port(f, p);
+    offload_port_others(f->o, p->link.ifindex, name_filter, p);
+    port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
 }
 
 static void
 attach(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
-    int ring[RINGS_MAX];
-    char why[256] = "";
-    unsigned n = port_rx_sockets(p->port, ring, RINGS_MAX);
-    if (!n || n > RINGS_MAX)
-        return;
-    if (offload_port_add(f->o, p->link.ifindex, ring, n, why, sizeof why)) {
+    if (sw_cutter_attach(sw, p)) {
+        if (is_for_kernel(f, p))
+            handle(f, p);
+        f->n_ports++;
+        loop_timer_set(f->tick, 0);
+    } else if (*p->uncut && is_for_kernel(f, p)) {
         log_notice(PORT, "port %u (%s): its packets are not handled in the kernel: %s", p->no,
-                   p->name, why);
-        return;
+                   p->name, p->uncut);
     }
-    offload_host_port(f, p);
-    offload_port_others(f->o, p->link.ifindex, name_filter, p);
-    port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
-    f->n_ports++;
-    loop_timer_set(f->tick, 0);
     sw_cutter_port_add(sw, p);
 }
 
@@ -149,7 +156,7 @@ go_on_attaching(void *ctx)
         no = p->no;
     if (f->closing || (!p && !offload_take_off(f->o)))
         return;
-    if (p && is_for_kernel(f, p))
+    if (p && wants_programs(f, p))
         attach(f->sw, p);
     if (p)
         p->offload_waits = false;
@@ -163,7 +170,7 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
     struct sw_offload *f = sw->offload;
     if (!f)
         sw_cutter_port_add(sw, p);
-    if (!f || !is_for_kernel(f, p))
+    if (!f || !wants_programs(f, p))
         return;
     p->offload_waits = f->n_ports >= AT_ONCE;
     if (p->offload_waits)
@@ -172,14 +179,10 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
         attach(sw, p);
 }
 
-void
-sw_offload_port_del(struct sw *sw, struct sw_port *p)
+static void
+take_off(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
-    p->offload_waits = false;
-    sw_cutter_port_del(sw, p);
-    if (!f || !p->port)
-        return;
     sw_offload_forget_port(sw, p->no);
     sw_offload_settle(sw);
     if (!offload_port_has(f->o, p->link.ifindex))
@@ -193,21 +196,31 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
     f->n_ports--;
 }
 
+void
+sw_offload_port_del(struct sw *sw, struct sw_port *p)
+{
+    p->offload_waits = false;
+    sw_cutter_port_del(sw, p);
+    if (sw->offload && p->port)
+        take_off(sw, p);
+}
+
+void
+sw_offload_port_again(struct sw *sw, struct sw_port *p)
+{
+    const struct sw_offload *f = sw->offload;
+    if (!f || !p->port || port_in_kernel(p->port) == is_for_kernel(f, p))
+        return;
+    take_off(sw, p);
+    sw_offload_port_add(sw, p);
+}
+
 static void
 each_port(struct sw *sw, void (*fn)(struct sw *sw, struct sw_port *p))
 {
     uint32_t no = 0;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         fn(sw, p);
-}
-
-static void
-look_again(struct sw *sw, struct sw_port *p)
-{
-    if (offload_is_off(sw->offload, p->name))
-        sw_offload_port_del(sw, p);
-    else
-        sw_offload_port_add(sw, p);
 }
 
 int
@@ -222,7 +235,7 @@ sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n)
     free(f->off);
     f->off = copy;
     f->n_off = n;
-    each_port(sw, look_again);
+    each_port(sw, sw_offload_port_again);
     return 0;
 }
 
@@ -311,7 +324,7 @@ sw_offload_open(struct sw *sw)
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
         snprintf(why, OFFLOAD_WHY_LEN, "--offload=off");
         log_info(SWITCH, "packets are not handled in the kernel (--offload=off)");
-        return sw_cutter_open(sw, NULL);
+        return sw_cutter_open(sw, NULL, NULL);
     }
     struct sw_offload *f = make(sw);
     if (!f)
@@ -328,14 +341,14 @@ sw_offload_open(struct sw *sw)
         log_notice(SWITCH, "packets are not handled in the kernel: %s", why);
     if (err) {
         sw_offload_free(sw);
-        return 0;
+        return sw_cutter_open(sw, NULL, why);
     }
     rcu_wait_also(settle, f);
     log_info(SWITCH,
              "the kernel handles packets of at most %u kinds at once, in %u MB of memory "
              "(--offload=auto)",
              (unsigned)opt.entries, (unsigned)(sw_offload_memory(sw) >> 20));
-    return sw_cutter_open(sw, f->o);
+    return sw_cutter_open(sw, f->o, NULL);
 }
 
 void

@@ -106,8 +106,6 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     struct sw_port *p = sw_ports_find(sw, no);
     if (!p || !p->port)
         return;
-    if (s)
-        sw_offload_port_del(sw, p);
     struct port_shaper *old = port_shaper_take(p->port);
     if (old) {
         wake_workers(sw);
@@ -117,15 +115,10 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
         port_counters_add(&p->past, &n);
         port_shaper_close(old);
     }
-    if (!s) {
-        sw_offload_port_add(sw, p);
-        return;
-    }
-    if (port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why)) {
+    if (s && port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why))
         log_error(QOS, "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
                   p->name, why);
-        return;
-    }
+    sw_offload_port_again(sw, p);
     wake_workers(sw);
 }
 

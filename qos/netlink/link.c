@@ -65,6 +65,13 @@ stats_of(struct rtnl_link *link)
     };
 }
 
+static int
+linked_to(struct rtnl_link *link)
+{
+    int netns;
+    return rtnl_link_get_link_netnsid(link, &netns) ? rtnl_link_get_link(link) : 0;
+}
+
 static struct qos_link_info
 info_of(struct rtnl_link *link)
 {
@@ -73,6 +80,7 @@ info_of(struct rtnl_link *link)
     struct qos_link_info info = {
         .ifindex = rtnl_link_get_ifindex(link),
         .master = rtnl_link_get_master(link),
+        .linked = linked_to(link),
         .mtu = rtnl_link_get_mtu(link),
         .txqueuelen = rtnl_link_get_txqlen(link),
         .tx_queues = rtnl_link_get_num_tx_queues(link),

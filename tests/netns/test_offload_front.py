@@ -4,6 +4,7 @@ kernel is to handle (docs/offload.md)"""
 import contextlib
 import math
 import os
+import re
 import time
 
 import pytest
@@ -95,6 +96,9 @@ def test_a_filter_with_the_first_preference(topo):
             until(lambda: 'bpf, pref 1, ' in s.output(), 'the log does not say who it is')
             until(lambda: 'pref 1' in s.dpctl('stats-cache', 'port=1').stdout, 'nor does the port')
             until(lambda: reason(conn) == 'in_front', 'it has no reason')
+            until(lambda: re.search(r'^port\.1\.cannot-carry=.* of TCP above 64 KB: bpf, pref 1, .* took frames before',
+                                    s.dpctl('status').stdout, re.M), 'nor has the status')
         tc.tc(ns, 'filter', 'del', 'dev', 'p1', 'ingress', 'pref', '1')
         until(lambda: not reason(conn), 'the port still waits')
+        assert 'cannot-carry' not in s.dpctl('status').stdout
         assert established(s, one)

@@ -4,6 +4,7 @@
 
 #include <daemon/machine-memory.h>
 #include <oflib/text.h>
+#include <switch/offload-cut.h>
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -109,6 +110,17 @@ put_owners(struct status *s, struct sw *sw)
             line(s, "port.%u.shared-with=%s", (unsigned)p->no, owner);
 }
 
+/* Only of ports that lose some of what hosts may send. */
+static void
+put_losses(struct status *s, const struct sw *sw)
+{
+    char what[SW_LOSS_LEN];
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (sw_cutter_loss(sw, p, what, sizeof what))
+            line(s, "port.%u.cannot-carry=%s", (unsigned)p->no, what);
+}
+
 /* What the switch should do by its configuration, and doesn't. */
 static void
 put_refused(struct status *s, const struct sw *sw)
@@ -158,6 +170,7 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct status s = {.out = of_wr_grow(1u << 20)};
     put_switch(&s, sw);
     put_owners(&s, sw);
+    put_losses(&s, sw);
     put_refused(&s, sw);
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);

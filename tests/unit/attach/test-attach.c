@@ -155,6 +155,11 @@ sw_offload_port_del(struct sw *of, struct sw_port *p)
 }
 
 void
+sw_offload_port_again(struct sw *of, struct sw_port *p)
+{
+}
+
+void
 sw_offload_settle(struct sw *of)
 {
 }

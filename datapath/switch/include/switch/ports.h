@@ -21,6 +21,7 @@ struct qos_shaper;
 struct sw;
 
 #define SW_OWNER_LEN 160
+#define SW_UNCUT_LEN 160
 
 struct sw_port {
     uint32_t no;
@@ -41,8 +42,11 @@ struct sw_port {
     bool expected;      /* its interface has not been there yet */
     bool offload_waits; /* its packets are to be handled in the kernel, and aren't yet */
     bool is_taken;      /* its interface has come, but belongs to somebody else */
+    bool loss_said;     /* the log has said what of its super-packets is lost */
     int lock; /* descriptor + 1: says that the interface is ours (port-owner.c); 0: none */
     char rival[SW_OWNER_LEN]; /* another switch that has the interface, too (--force); "": none */
+    char uncut
+        [SW_UNCUT_LEN]; /* why the kernel took no programs for it (offload-cut.h); "": it did */
 };
 
 /* What defaults of its queues depend on. */

@@ -21,6 +21,7 @@ struct qos_link_info {
     char name[IFNAMSIZ];
     char kind[IFNAMSIZ]; /* "bridge", "veth", ...; "": a device of its own */
     int master;          /* the interface that it is below, such as a bridge; 0: none */
+    int linked; /* a veth's peer, what a VLAN is on, in the same network namespace; 0: none there */
     uint8_t mac[6];
     uint32_t mtu;
     uint32_t txqueuelen;
