@@ -47,12 +47,11 @@ collect(struct ctx *c, int err, const struct qos_map_changes *changes, struct st
 static bool
 is_standalone(struct ctx *c)
 {
-    static const char line[] = "\nstandalone=true\n";
-    struct of_bytes lines = {0};
+    char *rows;
     c->quiet = true; /* other switches have no such request */
-    enum status st = ask_experimenter(c, OFP_EXP_STATUS, (struct of_bytes){NULL, 0}, &lines);
+    enum status st = ask_status(c, &rows);
     c->quiet = false;
-    return !st && memmem(lines.p, lines.n, line, sizeof line - 1);
+    return !st && strstr(rows, "\nstandalone=true\n");
 }
 
 /* Refuses to send all packets to a table where each would be dropped.  What earlier commands of a
