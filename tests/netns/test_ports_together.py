@@ -84,7 +84,7 @@ def test_programs_are_attached_after_the_start(world, names):
             pytest.skip('no kernel part here')
         assert world.links < AT_ONCE + 20
         with Echoes(s) as echoes:
-            wait_until(lambda: world.links == MANY, 'all programs', timeout=60)
+            wait_until(lambda: world.links >= MANY, 'all programs', timeout=60)     # one more cuts
         assert echoes.worst < LATE
 
 
@@ -97,7 +97,7 @@ def test_ports_removed_and_added_again_keep_their_programs(world, names):
     with Slow(topo, conf_of(all_of_them), world) as s, s.connect() as conn:
         if 'not handled in the kernel' in s.output():
             pytest.skip('no kernel part here')
-        wait_until(lambda: world.links == MANY, 'all programs', timeout=60)
+        wait_until(lambda: world.links >= MANY, 'all programs', timeout=60)     # one more cuts
         s.write(conf_of(all_of_them[:30]))
         s.reload()
         assert count(conn) == 30
