@@ -194,12 +194,12 @@ def test_a_bridge_would_duplicate(topo):
     enslave(topo, 'p1')
     sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p2', 'master', 'br-lan')
     with topo.host(1) as h1, topo.host(2) as h2:
-        assert once(h1, h2) == 1
+        wait_until(lambda: once(h1, h2) == 1, 'the bridge has noticed that its ports are up')
         refused(topo)
         assert once(h1, h2) == 1
         with Switch(topo, '--force') as switch:
             switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=1', 'apply:output=2')
-            assert once(h1, h2, 2) == 2
+            wait_until(lambda: once(h1, h2, 2) == 2, 'two copies')
 
 
 def test_a_master_that_comes_later(topo):
