@@ -183,6 +183,10 @@ class Conn:
     def multipart(self, kind, body=b''):
         return b''.join(self.multipart_parts(kind, body))
 
+    def rows(self, parse, kind, body=b''):
+        """Parsed part by part: all in one piece would be copied for each row"""
+        return [row for part in self.multipart_parts(kind, body) for row in parse(part)]
+
     # The requests, answered and parsed
     def features(self):
         return parse_features(self.request(FEATURES_REQUEST).body)
@@ -201,49 +205,48 @@ class Conn:
         return parse_queue_config(msg.body)
 
     def flows(self, **kw):
-        parts = self.multipart_parts(MP_FLOW, flow_request(**kw))
-        return [flow for part in parts for flow in parse_flows(part)]
+        return self.rows(parse_flows, MP_FLOW, flow_request(**kw))
 
     def aggregate(self, **kw):
         return parse_aggregate(self.multipart(MP_AGGREGATE, flow_request(**kw)))
 
     def ports(self):
-        return {p['port_no']: p for p in parse_ports(self.multipart(MP_PORT_DESC))}
+        return {p['port_no']: p for p in self.rows(parse_ports, MP_PORT_DESC)}
 
     def port_stats(self, port=P_ANY, until=None, timeout=PATIENCE):
         """until(stats): asked again until it is so, as the kernel counts a moment after it sends."""
         deadline = time.monotonic() + timeout
         while True:
-            rows = parse_port_stats(self.multipart(MP_PORT_STATS, struct.pack('!I4x', port)))
+            rows = self.rows(parse_port_stats, MP_PORT_STATS, struct.pack('!I4x', port))
             stats = {r['port_no']: r for r in rows}
             if not until or until(stats) or time.monotonic() > deadline:
                 return stats
             time.sleep(0.02)
 
     def queue_stats(self, port=P_ANY, queue=Q_ALL):
-        rows = parse_queue_stats(self.multipart(MP_QUEUE, struct.pack('!II', port, queue)))
+        rows = self.rows(parse_queue_stats, MP_QUEUE, struct.pack('!II', port, queue))
         return {(r['port_no'], r['queue_id']): r for r in rows}
 
     def table_stats(self):
-        return {r['table_id']: r for r in parse_table_stats(self.multipart(MP_TABLE))}
+        return {r['table_id']: r for r in self.rows(parse_table_stats, MP_TABLE)}
 
     def desc(self):
         return parse_desc(self.multipart(MP_DESC))
 
     def group_stats(self, group_id=G_ALL):
-        return parse_group_stats(self.multipart(MP_GROUP, struct.pack('!I4x', group_id)))
+        return self.rows(parse_group_stats, MP_GROUP, struct.pack('!I4x', group_id))
 
     def group_desc(self):
-        return parse_group_desc(self.multipart(MP_GROUP_DESC))
+        return self.rows(parse_group_desc, MP_GROUP_DESC)
 
     def meter_stats(self, meter_id=M_ALL):
-        return parse_meter_stats(self.multipart(MP_METER, struct.pack('!I4x', meter_id)))
+        return self.rows(parse_meter_stats, MP_METER, struct.pack('!I4x', meter_id))
 
     def meter_config(self, meter_id=M_ALL):
-        return parse_meter_config(self.multipart(MP_METER_CONFIG, struct.pack('!I4x', meter_id)))
+        return self.rows(parse_meter_config, MP_METER_CONFIG, struct.pack('!I4x', meter_id))
 
     def table_features(self):
-        return parse_table_features(self.multipart(MP_TABLE_FEATURES))
+        return self.rows(parse_table_features, MP_TABLE_FEATURES)
 
     # What comes unasked
     def next_async(self, kind, timeout=PATIENCE):
