@@ -15,7 +15,7 @@ import pytest
 
 from support import tc
 from support.documents import PRELUDE, READY_SCRIPT, as_script, carried_out, parts_of, titles_and_commands
-from support.load import comes_to
+from support.load import EMULATED, comes_to
 from support.of13 import PATIENCE
 from support.status import wait_until
 from support.topo import Topology, inside, sh
@@ -191,7 +191,7 @@ def rate(queue, topo, mbit):
 
 def keeps(queue, topo, mbit):
     """Never above its rate, and no lower where the processor is fast enough"""
-    if 'TESTKERNEL' in os.environ:
+    if EMULATED:
         assert rate(queue, topo, mbit) < 1.1 * mbit
     else:
         comes_to(lambda: {queue: rate(queue, topo, mbit)}, {queue: mbit}, 0.2)
@@ -275,7 +275,7 @@ def test_the_recipe(topo, offload):
     commands = commands_of_the_recipe()
     started = [c.replace('ofdatapath', f'ofdatapath {offload}') if offload.startswith('-') else c for c in commands]
     before = '' if tc.has_scheduler('fq_codel') else "sed -i 's/^fq_codel/try fq_codel/' examples/*.qos\n"
-    tried = {} if 'TESTKERNEL' in os.environ else WRONG     # an emulated processor takes minutes, and knows no more
+    tried = {} if EMULATED else WRONG     # an emulated processor takes minutes, and knows no more
     wrong = ''.join(f"say '{c}'\ntimeout 60 {c} 2>&1 && echo 'WAS DONE'\n" for c in tried)
 
     def sends(_):

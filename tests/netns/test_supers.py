@@ -15,6 +15,7 @@ import time
 import pytest
 
 from support import offload, qosmsg as q
+from support.load import EMULATED
 from support.of13 import apply_actions, match, output, set_field
 from support.topo import Switch, Topology, inside, sh
 from test_tunnels import USO, in_kernel
@@ -23,7 +24,6 @@ UDP_SEGMENT = 103
 BIG = 150_000                   # bytes of a super-packet
 PART, MESSAGE = 1 << 20, 1 << 16
 SUPERS, SEGMENTS, DATAGRAM = 40, 50, 1200
-EMULATED = 'TESTKERNEL' in os.environ
 BIG_PARTS, SCTP_PARTS = (20, 5) if EMULATED else (100, 20)
 SECONDS = 150 if EMULATED else 20       # for a stream: a bridge needs less than one
 

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Full frames with tags of all kinds, as a bridge takes them: a packet socket by itself allows for one of 802.1Q."""
-import struct
-
 import pytest
 
 from support import of13, qosmsg as q, tc
-from support.frames import tcp
+from support.frames import tag, tcp
 from support.of13 import apply_actions, match, output, set_queue
-from support.topo import Switch, Topology, ipv4, mac, sh, udp4
+from support.topo import Switch, Topology, eth, ipv4, sh, udp4
 
 pytestmark = pytest.mark.debiankernel
 
@@ -16,8 +14,10 @@ TPIDS = {'802.1ad': [0x88a8], 'QinQ': [0x88a8, 0x8100], '802.1Q twice': [0x8100,
 
 
 def frame(tpids, payload):
-    types = [*tpids, 0x0800]
-    return mac(2) + mac(1) + b''.join(struct.pack('!HH', kind, 100) for kind in types[:-1]) + b'\x08\x00' + payload
+    tagged = eth(payload)
+    for tpid in reversed(tpids):
+        tagged = tag(100, tpid, tagged)
+    return tagged
 
 
 @pytest.fixture(scope='module')

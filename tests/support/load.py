@@ -17,6 +17,7 @@ import time
 
 TICK = 0.002
 SO_SNDBUFFORCE = 32
+EMULATED = 'TESTKERNEL' in os.environ           # tests/testkernel/run: 10 to 20 times slower
 
 
 def slowness():

@@ -16,9 +16,9 @@ import time
 
 from . import of13
 from .frames import FRAMES
+from .load import EMULATED
 from .topo import Switch, Topology, eth, inside, sh
 
-EMULATED = 'TESTKERNEL' in os.environ           # tests/testkernel/run: 10 to 20 times slower
 WAYS = 'bridge', 'auto', 'off'
 SENT = 20
 UDP_SEGMENT = 103

@@ -118,17 +118,11 @@ static enum status
 ask_port_rows(struct ctx *c, const struct of_list *ports, char ***said)
 {
     char *rows, **v = of_arena_array(&c->arena, ports->n + 1, sizeof *v);
-    char swallowed[CTX_SAID], *said_to = c->said;
-    bool quiet = c->quiet;
+    enum status st;
     *said = NULL;
     if (!v)
         return say_memory(c);
-    c->quiet = true;
-    c->said = swallowed;
-    enum status st = ask_status(c, &rows);
-    c->quiet = quiet;
-    c->said = said_to;
-    if (st)
+    if (!ask_status_if_known(c, &rows))
         return DPCTL_OK;
     for (size_t n; *rows; rows += n + (rows[n] == '\n')) {
         n = strcspn(rows, "\n");

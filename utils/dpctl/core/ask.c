@@ -268,3 +268,16 @@ ask_status(struct ctx *c, char **lines)
     *lines = text;
     return DPCTL_OK;
 }
+
+bool
+ask_status_if_known(struct ctx *c, char **lines)
+{
+    char swallowed[CTX_SAID], *said = c->said;
+    bool quiet = c->quiet;
+    c->quiet = true;
+    c->said = swallowed;
+    enum status st = ask_status(c, lines);
+    c->quiet = quiet;
+    c->said = said;
+    return !st;
+}

@@ -48,10 +48,7 @@ static bool
 is_standalone(struct ctx *c)
 {
     char *rows;
-    c->quiet = true; /* other switches have no such request */
-    enum status st = ask_status(c, &rows);
-    c->quiet = false;
-    return !st && strstr(rows, "\nstandalone=true\n");
+    return ask_status_if_known(c, &rows) && strstr(rows, "\nstandalone=true\n");
 }
 
 /* Refuses to send all packets to a table where each would be dropped.  What earlier commands of a

@@ -30,5 +30,8 @@ enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes r
 
 /* STATUS of ofqos: lines "KEY=VALUE" of printable characters, with a newline between two. */
 enum status ask_status(struct ctx *c, char **lines);
+/* The same, where the caller does without: other switches have no such request.  False: no answer, of which
+ * nothing is said. */
+bool ask_status_if_known(struct ctx *c, char **lines);
 
 #endif
