@@ -181,6 +181,8 @@ def test_within_one_walk(switch, topo):
             xid = c.send(of13.MULTIPART_REQUEST, struct.pack('!HH4x', of13.MP_AGGREGATE, 0) +
                          of13.flow_request(cookie=1, cookie_mask=1))
             lose_carrier(topo)
+            until(lambda: 'NO-CARRIER' in sh('ip', '-n', topo.switch_ns, 'link', 'show', 'p2'),
+                  'the kernel, which does that by a work of its own, says nothing of the link')
         finally:
             os.kill(switch.process.pid, signal.SIGCONT)
         first = c.recv()

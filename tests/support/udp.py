@@ -7,6 +7,7 @@ import time
 
 from . import topo
 
+SO_RCVBUFFORCE = 33
 PAYLOAD = 1222          # with UDP's, IP's and Ethernet's headers 1,264 bytes
 
 
@@ -14,11 +15,13 @@ class Stream:
     """From a host to another one's port, so many bit/s of payload."""
 
     def __init__(self, t, sender, receiver, address, port, rate, tos=0):
-        self.rate, self.target, self.arrived = rate, (address, port), 0
+        self.rate, self.target = rate, (address, port)
+        self.arrived = self.offered = self.offers = 0
         with topo.inside(t.host_ns(receiver)):
             self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.receiver.bind(('0.0.0.0', port))
             self.receiver.settimeout(0.1)
+            self.receiver.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 8 << 20)    # while this process has no turn
         with topo.inside(t.host_ns(sender)):
             self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
@@ -33,6 +36,7 @@ class Stream:
             for _ in range(due - sent):
                 with contextlib.suppress(BlockingIOError):
                     self.sender.sendto(bytes(PAYLOAD), self.target)
+                self.offered += PAYLOAD
             sent = due
             time.sleep(0.005)
 
@@ -52,16 +56,19 @@ class Stream:
 
 
 def measured(streams, before=1.5, seconds=4):
-    """What arrives of each in Mbit/s, while all run, after buckets and queues are full."""
+    """What arrives of each in Mbit/s, while all run, after buckets and queues are full.  How much its sender came to
+    offer meanwhile is stream.offers."""
     for stream in streams:
         for thread in stream.threads:
             thread.start()
     try:
         time.sleep(before)
-        began, first = time.monotonic(), [s.arrived for s in streams]
+        began, first = time.monotonic(), [(s.arrived, s.offered) for s in streams]
         time.sleep(seconds)
         took = time.monotonic() - began
-        return [(s.arrived - a) * 8e-6 / took for s, a in zip(streams, first)]
+        for s, (_, offered) in zip(streams, first):
+            s.offers = (s.offered - offered) * 8e-6 / took
+        return [(s.arrived - arrived) * 8e-6 / took for s, (arrived, _) in zip(streams, first)]
     finally:
         for stream in streams:
             stream.close()
