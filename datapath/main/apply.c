@@ -4,8 +4,10 @@
 #include "assembly.h"
 #include "queues.h"
 
-#include <handlers/handlers.h>
-#include <switch/fail.h>
+#include <megaflow/megaflow.h>
+#include <ports/ports.h>
+#include <punt/fail.h>
+#include <requests/handlers.h>
 
 #include <daemon/log.h>
 #include <stream/address.h>

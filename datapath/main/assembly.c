@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "assembly.h"
 
-#include <handlers/handlers.h>
+#include <megaflow/megaflow.h>
+#include <ports/ports.h>
+#include <punt/capture.h>
+#include <punt/fail.h>
+#include <punt/packet-in.h>
+#include <punt/packet-out.h>
 #include <qos-netlink/away.h>
-#include <switch/capture.h>
-#include <switch/fail.h>
-#include <switch/flows.h>
-#include <switch/offload.h>
-#include <switch/packet-in.h>
-#include <switch/qos-notify.h>
-#include <switch/service.h>
+#include <queues/kernel-steps.h>
+#include <queues/port-queues.h>
+#include <queues/qos-notify.h>
+#include <queues/service.h>
+#include <requests/flows.h>
+#include <requests/handlers.h>
 
 #include <daemon/log.h>
 #include <shared/rcu.h>
@@ -223,7 +227,9 @@ make_control(struct sw *sw)
     bundle_room_init(&sw->bundles, sw->loop, &sw_bundle_ops, sw);
     of_arena_init(&sw->slice_arena, SLICE_ARENA_MAX);
     sw->started = loop_now(sw->loop);
-    err = sw_kernel_steps_init(sw);
+    err = sw_port_queues_init(sw);
+    if (!err)
+        err = sw_kernel_steps_init(sw);
     if (!err)
         err = sw_commit_init(sw);
     if (!err)
@@ -390,6 +396,7 @@ sw_free(struct sw *sw)
     if (sw->sweep)
         loop_timer_free(sw->sweep);
     sw_kernel_steps_free(sw);
+    sw_port_queues_free(sw);
     sw_service_free(sw);
     slices_clear(&sw->slices);
     of_arena_free(&sw->slice_arena);

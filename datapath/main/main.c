@@ -9,7 +9,8 @@
 
 #include <oflib/plural.h>
 
-#include <switch/fail.h>
+#include <ports/ports.h>
+#include <punt/fail.h>
 
 #include <daemon/log.h>
 #include <stream/stream.h>

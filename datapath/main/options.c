@@ -3,6 +3,9 @@
 
 #include "apply.h"
 
+#include <megaflow/megaflow.h>
+#include <megaflow/plan.h>
+
 #include <daemon/log.h>
 #include <daemon/machine-memory.h>
 #include <qos/sched/units.h>

@@ -6,7 +6,7 @@
 #include <control/bundle.h>
 #include <daemon/log.h>
 #include <qos/diff/diff.h>
-#include <switch/flows.h>
+#include <requests/flows.h>
 
 #include <errno.h>
 #include <stdarg.h>

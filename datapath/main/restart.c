@@ -4,7 +4,8 @@
 #include "apply.h"
 #include "assembly.h"
 
-#include <handlers/state.h>
+#include <ports/ports.h>
+#include <requests/state.h>
 
 #include <daemon/log.h>
 #include <daemon/notify.h>

@@ -3,8 +3,8 @@
 
 #include "options.h"
 
+#include <ports/ports.h>
 #include <stream/stream.h>
-#include <switch/ports.h>
 
 #include <linux/capability.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "saved.h"
 
-#include <handlers/state.h>
+#include <requests/state.h>
 
 #include <daemon/log.h>
 

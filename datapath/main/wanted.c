@@ -4,6 +4,7 @@
 #include "options.h"
 
 #include <oflib/near.h>
+#include <ports/ports.h>
 #include <slice/slice.h>
 #include <stream/address.h>
 #include <switch/switch.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watchdog.h"
 
+#include <ports/ports.h>
+
 #include <daemon/log.h>
 #include <daemon/notify.h>
 

@@ -7,8 +7,8 @@
  *                                       packets is what packets cost); or by several workers
  */
 #include "generate.h"
+#include <dataplane/dp.h>
 #include <shared/rcu.h>
-#include <switch/dp.h>
 #include <table/flow-cache.h>
 
 #include <oflib/text.h>

@@ -8,7 +8,7 @@
 #include "field.h"
 #include "programs.h"
 
-#include "../../datapath/switch/offload-plan-inside.h"
+#include "../../datapath/megaflow/plan-inside.h"
 
 #include <packet/headers.h>
 #include <table/actions.h>

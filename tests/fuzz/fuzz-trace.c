@@ -4,7 +4,7 @@
 #include "structure.h"
 
 #include <shared/rcu.h>
-#include <switch/trace.h>
+#include <trace/trace.h>
 
 #include <oflib/text.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports come and go without memory: what workers read is never freed. */
-#include <switch/ports.h>
+#include <megaflow/megaflow.h>
+#include <ports/ports.h>
 #include <switch/switch.h>
 
 #include <shared/rcu.h>

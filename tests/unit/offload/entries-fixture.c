@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "entries-fixture.h"
 
+#include <megaflow/megaflow.h>
+
 #include <shared/rcu.h>
 
 #include <setjmp.h>

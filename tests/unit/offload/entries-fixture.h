@@ -6,8 +6,8 @@
 
 #include "../pipeline/fixture.h"
 
+#include "state.h"
 #include <offload-inside.h>
-#include <offload-state.h>
 
 #define ENTRIES 64
 #define FRAMES  16

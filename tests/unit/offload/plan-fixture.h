@@ -5,7 +5,7 @@
 
 #include "../pipeline/fixture.h"
 
-#include <switch/offload-plan.h>
+#include <megaflow/plan.h>
 
 extern struct fixture *fx;
 extern struct offload_plan plan;  /* the last one */

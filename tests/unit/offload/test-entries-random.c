@@ -2,6 +2,9 @@
 /* Random changes beside random packets: which entries stay. */
 #include "entries-fixture.h"
 
+#include <megaflow/megaflow.h>
+#include <megaflow/plan.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

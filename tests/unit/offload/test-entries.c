@@ -2,6 +2,9 @@
 /* What entries count, and when they come and go. */
 #include "entries-fixture.h"
 
+#include <megaflow/megaflow.h>
+#include <megaflow/plan.h>
+
 #include <shared/clock.h>
 
 #include <errno.h>

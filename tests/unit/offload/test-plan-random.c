@@ -8,8 +8,8 @@
 
 #include "run-ops.h"
 
+#include <megaflow/plan.h>
 #include <packet/headers.h>
-#include <switch/offload-plan.h>
 
 #include <stdio.h>
 #include <stdlib.h>

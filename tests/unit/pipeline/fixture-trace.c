@@ -3,7 +3,7 @@
  * different for them. */
 #include "fixture.h"
 
-#include <switch/trace.h>
+#include <trace/trace.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
 
 #include "random.h"
 
-#include <switch/dp.h>
+#include <dataplane/dp.h>
 
 #define FIXTURE_TABLES 5
 #define FIXTURE_TX     65536
@@ -73,7 +73,7 @@ void *fixture_through_codec(struct fixture *fx, uint8_t type, const void *body);
 /* A random flow-mod or group-mod; now and then a port changes, or time passes. */
 bool fixture_change(struct fixture *fx, struct random_env *e, char *why);
 
-/* What the switch says that it would do with the frame (switch/trace.h).  It is to change nothing:
+/* What the switch says that it would do with the frame (trace/trace.h).  It is to change nothing:
  * false, with `why`. */
 struct traced {
     struct oracle_log log;

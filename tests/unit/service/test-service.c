@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What two readings of a class tell of how it is served. */
-#include <switch/service.h>
+#include <queues/service.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

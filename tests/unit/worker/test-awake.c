@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a worker stays awake: simulated senders, on a machine whose wake-ups take WAKE. */
-#include <switch/worker-awake.h>
+#include <dataplane/worker-awake.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* For which packets a worker asks, and how often; time is what the test says. */
-#include <switch/dp.h>
+#include <dataplane/dp.h>
 
 #include <oflib/openflow.h>
 #include <packet/key-hash.h>

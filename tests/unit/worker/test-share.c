@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a ring is charged for: processor time of slow batches, and nothing that the machine took. */
-#include <switch/worker-share.h>
+#include <dataplane/worker-share.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a packet worker sleeps on: the ports' descriptors as they are now, and none that is closed.  And
  * that no port's packets take the memory for copies from another port's. */
-#include <switch/dp.h>
+#include <dataplane/dp.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

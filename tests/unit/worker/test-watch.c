@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rings a worker reads: descriptors stand for them, time is what the test says. */
-#include <switch/worker-watch.h>
+#include <dataplane/worker-watch.h>
 
 #include <oflib/openflow.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The requests that the switch handles, one row each: R(type, name, access).  The channel checks
- * the access; the switch has a function handle_NAME for each row (switch/handlers/).
+ * the access; the switch has a function handle_NAME for each row (datapath/requests/).
  *
  * READ: any role may send it.  WRITE: a slave may not (6.3.5); it also waits while a commit is
  * under way.  Experimenter and multipart requests read or write by their content. */

@@ -55,7 +55,7 @@ void rcu_defer_free(void *p);
 /* Waits for a grace period, then runs what was deferred, in that order. */
 void rcu_wait(void);
 
-/* For readers that are no threads (the kernel's cache, switch/offload.h): fn is called when a
+/* For readers that are no threads (the kernel's cache, megaflow/megaflow.h): fn is called when a
  * grace period begins, and returns when they no longer use anything that was removed before.
  * NULL: there are none. */
 void rcu_wait_also(void (*fn)(void *ctx), void *ctx);

@@ -6,16 +6,11 @@
 
 #include <control/bundle.h>
 #include <control/channel.h>
-#include <switch/dp.h>
-#include <switch/kernel-steps.h>
-#include <switch/offload-cut.h>
-#include <switch/offload.h>
-#include <switch/packet-out.h>
-#include <switch/port-queues.h>
-#include <switch/ports.h>
+#include <dataplane/dp.h>
 
 #include <shared/clock.h>
 #include <slice/slice.h>
+#include <switch/port.h>
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
@@ -47,10 +42,23 @@ struct buffers;
 struct captures;
 struct commit;
 struct flow_list;
+struct kernel_work;
+struct packet_outs;
+struct port_catch_up;
 struct service;
 struct sw_liveness;
 struct sw_offload;
 struct sw_cutter;
+
+#define OFFLOAD_WHY_LEN 160
+
+struct sw_offload_options {
+    unsigned mode; /* SW_OFFLOAD_ */
+    uint32_t entries;
+    uint32_t linger_ms; /* entries hold so long after the process was killed; 0: they don't */
+};
+
+enum { SW_OFFLOAD_OFF, SW_OFFLOAD_AUTO };
 
 struct sw_options {
     uint64_t datapath_id;
@@ -91,14 +99,14 @@ struct sw_counters {
     SW_COUNTERS(SW_COUNTER_MEMBER)
 };
 
-/* A bundle's commit that is spread over many turns (handlers/bundle.c). */
+/* A bundle's commit that is spread over many turns (requests/bundle.c). */
 struct sw_commit {
     struct commit *bundle; /* NULL: none */
     struct conn *c;        /* whose it is; NULL: that has gone */
     struct loop_timer *timer;
 };
 
-/* What a request does to very many flows, in many turns (handlers/flow-sweep.c). */
+/* What a request does to very many flows, in many turns (requests/flow-sweep.c). */
 struct sw_sweep {
     bool under_way;
     struct flow **v; /* held from `at` on */
@@ -115,7 +123,18 @@ struct sw_sweep {
     struct loop_timer *timer;
 };
 
-/* What was last read to answer questions about queues (handlers/queue-reply.h). */
+/* A plan that the kernel carries out over many turns (queues/kernel-steps.h). */
+struct kernel_steps {
+    struct loop_timer *timer;
+    const struct kernel_work *work; /* NULL: none is under way */
+    void *ctx;
+    struct conn *c; /* NULL: nobody's, or gone */
+    bool reverting;
+    unsigned at;
+    struct qos_error e;
+};
+
+/* What was last read to answer questions about queues (requests/queue-reply.h). */
 enum queue_reply_kind { QUEUE_REPLY_STATS, QUEUE_REPLY_CONFIG, QUEUE_REPLY_ENTRIES, QUEUE_REPLIES };
 struct queue_reply {
     struct dump_shared *bytes; /* NULL: nothing */
@@ -145,8 +164,8 @@ struct sw {
     struct sw_port *ports[PORT_MAX + 1];
     uint32_t n_ports; /* highest number in use */
     struct sw_port local;
-    struct port_list *spare_list;  /* with room for dp.ports; see port-attach.c */
-    struct port_catch_up catch_up; /* one at a time */
+    struct port_list *spare_list;   /* with room for dp.ports; see port-attach.c */
+    struct port_catch_up *catch_up; /* one at a time (queues/port-queues.h) */
 
     char dp_desc[OFP_DESC_STR_LEN];
     uint16_t miss_send_len;
@@ -186,7 +205,7 @@ struct sw {
     const char *(*config_refused)(void *ctx, unsigned i);
     void *config_ctx; /* of all three */
 
-    struct packet_outs outs;
+    struct packet_outs *outs;
     int packet_in_fd;
     struct loop_io *packet_in_io;
     struct buffers *buffers;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* An entry's end: because of a change, for want of packets, or because workers do it better. */
+#include "state.h"
+
+#include <packet/headers.h>
+
+#include <stdlib.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+#define PAUSE_MS   10 /* after a change; doubles up to */
+#define PAUSE_MAX  1000
+#define MERGED_MS  1000 /* where workers merge segments; doubles up to */
+#define MERGED_MAX 80000
+#define SHORT_LIFE (10 * NS_PER_S) /* if the last pause ended longer ago, pauses begin anew */
+
+#define AGE_NS      (60 * NS_PER_S) /* without a packet */
+#define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
+
+#define MERGE_FRAMES (20000 * OFFLOAD_TICK_NS / NS_PER_S) /* of a tick */
+
+/* ------------------------------------------------------------------ entries to wait with */
+
+struct pause *
+offload_pause_of(struct sw_offload *f, uint64_t sign)
+{
+    return &f->pause[(sign ^ sign >> 32) % OFFLOAD_PAUSES];
+}
+
+static void
+begin_pause(struct sw_offload *f, const struct entry *e, unsigned why, uint32_t ms, uint32_t most)
+{
+    struct pause *p = offload_pause_of(f, e->sign);
+    uint64_t now = loop_now(f->sw->loop);
+    bool again = p->sign == e->sign && p->why == why && now < p->until + SHORT_LIFE &&
+                 (why == SW_OFFLOAD_merged || now - e->created < p->ms * NS_PER_MS + NS_PER_S);
+    uint32_t wait = again ? p->ms * 2 : ms;
+    if (p->sign != e->sign && p->until > now &&
+        p->ms > wait) /* another entry's longer pause has the place */
+        return;
+    *p = (struct pause){.sign = e->sign, .ms = wait < most ? wait : most, .why = (uint8_t)why};
+    p->until = now + p->ms * NS_PER_MS;
+}
+
+/* ------------------------------------------------------------------ an entry's end */
+
+void
+offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why)
+{
+    offload_withdraw(f->o, e->id);
+    struct entry *last = f->live[--f->n_live];
+    f->live[e->at] = last;
+    last->at = e->at;
+    offload_quick_move(f, e->at, f->n_live);
+    f->gone[f->n_gone++] = e;
+    if (why == GONE_CHANGED)
+        begin_pause(f, e, SW_OFFLOAD_changes, PAUSE_MS, PAUSE_MAX);
+    else if (why == GONE_MERGED)
+        begin_pause(f, e, SW_OFFLOAD_merged, MERGED_MS, MERGED_MAX);
+    if (why == GONE_CHANGED || why == GONE_ALL)
+        f->counts.withdrawn++;
+    else
+        f->counts.aged++;
+}
+
+void
+offload_finish(struct sw_offload *f)
+{
+    if (!f->n_gone)
+        return;
+    offload_quiesce(f->o);
+    while (f->n_gone) {
+        struct entry *e = f->gone[--f->n_gone];
+        offload_count(f, e);
+        offload_release(f->o, e->id);
+        free(e);
+    }
+}
+
+void
+offload_take_out_all(struct sw_offload *f)
+{
+    f->counts.all += f->n_live != 0;
+    while (f->n_live)
+        offload_take_out(f, f->live[f->n_live - 1], GONE_ALL);
+}
+
+/* ------------------------------------------------------------------ entries that go on their own */
+
+void
+offload_age(struct sw_offload *f, uint64_t now)
+{
+    uint64_t most = f->full && now - f->full < AGE_NS ? AGE_FULL_NS : AGE_NS;
+    for (uint32_t i = f->n_live; i--;) {
+        struct entry *e = f->live[i];
+        uint64_t used = offload_used(f->o, e->id);
+        if (used < e->created)
+            used = e->created;
+        if (now > used && now - used > most)
+            offload_take_out(f, e, GONE_AGED);
+    }
+    offload_finish(f);
+}
+
+/* Whether most of its packets are segments as hosts without offloads send them.  Workers join
+ * such segments, so that all that follows costs less (packet/coalesce.h). */
+static bool
+is_for_workers(const struct entry *e)
+{
+    uint64_t frames = e->read.frames - e->tick.frames,
+             segments = e->read.segments - e->tick.segments;
+    return e->n_outs && segments > MERGE_FRAMES && segments > frames / 2;
+}
+
+/* OFPP_NORMAL: whether a station has moved from where the entry takes it to be.  If none has,
+ * packets since the last tick renew the source's age, as if workers had seen them. */
+static bool
+has_moved(const struct sw_offload *f, const struct entry *e, uint32_t now)
+{
+    const struct offload_stations *s = &e->stations;
+    struct normal *n = f->sw->dp.normal;
+    if (!s->in)
+        return false;
+    if (normal_find(n, s->src, s->vid, now) != s->in ||
+        (s->to && normal_find(n, s->dst, s->vid, now) != s->to))
+        return true;
+    if (e->read.frames != e->tick.frames)
+        normal_learn(n, s->src, s->vid, s->in, now);
+    return false;
+}
+
+void
+offload_judge(struct sw_offload *f)
+{
+    uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
+    offload_sync(f);
+    for (uint32_t i = f->n_live; i--;) {
+        struct entry *e = f->live[i];
+        bool moved = has_moved(f, e, now), worse = is_for_workers(e);
+        e->tick = e->read;
+        if (moved || worse)
+            offload_take_out(f, e, moved ? GONE_CHANGED : GONE_MERGED);
+    }
+    offload_finish(f);
+}

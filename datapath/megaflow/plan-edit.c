@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What edits do to the packet, its key and the bits that matter, in step with packet/edit.c and
+ * packet/tags.c.
+ *
+ * The kernel's programs read only IPv4 and IPv6 without extension headers, MPLS and PBB, whole
+ * and well-formed.  So no packet that can find the entry is ARP or ND.  An op on an IP header
+ * adds the EtherType to the bits that matter, so that the header is there. */
+#include "plan-inside.h"
+
+#include <packet/headers.h>
+
+#include <string.h>
+
+bool
+plan_look(struct plan_way *w, const struct flow_key *bits)
+{
+    for (int i = 0; i < KEY_WORDS; i++) {
+        if (bits->w[i] & w->now.lost.w[i])
+            return plan_refuse(w, OFFLOAD_WHY_unknown_key);
+        w->bits.w[i] |= bits->w[i] & ~w->now.known.w[i];
+    }
+    return true;
+}
+
+bool
+plan_look_vlan(struct plan_way *w, uint16_t bits)
+{
+    struct flow_key b = {0};
+    of_set16(b.vlan_vid, bits);
+    return plan_look(w, &b);
+}
+
+/* Whether the op is for IP's header or for what is behind it. */
+static bool
+is_for_ip(uint32_t kind)
+{
+    switch (kind) {
+    case OFFLOAD_OUTPUT:
+    case OFFLOAD_METER:
+    case OFFLOAD_SET_ETH_DST:
+    case OFFLOAD_SET_ETH_SRC:
+    case OFFLOAD_PUSH_VLAN:
+    case OFFLOAD_POP_VLAN:
+    case OFFLOAD_SET_VLAN: return false;
+    default: return true;
+    }
+}
+
+static bool
+has_ip(struct plan_way *w)
+{
+    struct flow_key b = {0};
+    uint16_t type = of_get16(w->now.key.eth_type);
+    of_set16(b.eth_type, UINT16_MAX);
+    if (!plan_look(w, &b) || !plan_look_vlan(w, KEY_HAS_L3))
+        return false;
+    return type == TYPE_IPV4 || type == TYPE_IPV6 || plan_refuse(w, OFFLOAD_WHY_action);
+}
+
+bool
+plan_op(struct plan_way *w, uint32_t kind, uint32_t arg, uint64_t value)
+{
+    struct offload_op op = {.kind = kind, .arg = arg, .value = value};
+    if (is_for_ip(kind) && !has_ip(w))
+        return false;
+    return offload_rule_op(&w->out->rule, op) || plan_refuse(w, OFFLOAD_WHY_ops);
+}
+
+/* ------------------------------------------------------------------ what the packet has */
+
+static bool
+has_tag(const struct plan_way *w)
+{
+    return of_get16(w->now.key.vlan_vid) & OFPVID_PRESENT;
+}
+
+/* An IP header of this type?  False also if w->why is set. */
+static bool
+is_type(struct plan_way *w, uint16_t type)
+{
+    struct flow_key b = {0};
+    of_set16(b.eth_type, UINT16_MAX);
+    return plan_look(w, &b) && of_get16(w->now.key.eth_type) == type;
+}
+
+static bool
+is_proto(struct plan_way *w, uint8_t proto)
+{
+    struct flow_key b = {.ip_proto = 0xff};
+    return plan_look(w, &b) && w->now.key.ip_proto == proto;
+}
+
+static bool
+has_l4(struct plan_way *w, uint8_t proto)
+{
+    return is_proto(w, proto) && plan_look_vlan(w, KEY_HAS_L4) &&
+           of_get16(w->now.key.vlan_vid) & KEY_HAS_L4;
+}
+
+/* ------------------------------------------------------------------ set_field */
+
+/* The first n bytes as they are in memory. */
+static uint64_t
+memory(const uint8_t *v, unsigned n)
+{
+    uint64_t word = 0;
+    memcpy(&word, v, n);
+    return word;
+}
+
+static uint32_t
+memory32(const uint8_t *v, unsigned n)
+{
+    uint32_t word = 0;
+    memcpy(&word, v, n);
+    return word;
+}
+
+static void
+know_vid(struct planned *p, uint16_t vid, uint16_t bits)
+{
+    of_set16(p->key.vlan_vid, (uint16_t)((of_get16(p->key.vlan_vid) & ~bits) | vid));
+    of_set16(p->known.vlan_vid, of_get16(p->known.vlan_vid) | bits);
+    of_set16(p->lost.vlan_vid, of_get16(p->lost.vlan_vid) & (uint16_t)~bits);
+}
+
+static void
+know(struct planned *p, enum oxm_field f, const uint8_t *value)
+{
+    unsigned n = oxm_rows[f].bytes;
+    if (f == OXM_vlan_vid) {
+        know_vid(p, of_get16(value) & 0xfff, 0xfff);
+        return;
+    }
+    memcpy(key_field(&p->key, f), value, n);
+    memset(key_field(&p->known, f), 0xff, n);
+    memset(key_field(&p->lost, f), 0, n);
+}
+
+static bool
+set_ipv6(struct plan_way *w, uint32_t half, const uint8_t *v)
+{
+    return plan_op(w, OFFLOAD_SET_IPV6, half, memory(v, 8)) &&
+           plan_op(w, OFFLOAD_SET_IPV6, half + 1, memory(v + 8, 8));
+}
+
+/* The field's op.  The packet has the field. */
+static bool
+set_op(struct plan_way *w, enum oxm_field f, const uint8_t *v)
+{
+    switch (f) {
+    case OXM_eth_dst: return plan_op(w, OFFLOAD_SET_ETH_DST, 0, memory(v, ETH_ADDR));
+    case OXM_eth_src: return plan_op(w, OFFLOAD_SET_ETH_SRC, 0, memory(v, ETH_ADDR));
+    case OXM_vlan_vid: return plan_op(w, OFFLOAD_SET_VLAN, 0x0fff, of_get16(v) & 0xfff);
+    case OXM_vlan_pcp: return plan_op(w, OFFLOAD_SET_VLAN, 0xe000, (v[0] & 7u) << 13);
+    case OXM_ip_dscp: return plan_op(w, OFFLOAD_SET_TOS, 0xfc, (v[0] & 0x3fu) << 2);
+    case OXM_ip_ecn: return plan_op(w, OFFLOAD_SET_TOS, 0x03, v[0] & 3);
+    case OXM_ipv4_src: return plan_op(w, OFFLOAD_SET_IPV4_SRC, memory32(v, 4), 0);
+    case OXM_ipv4_dst: return plan_op(w, OFFLOAD_SET_IPV4_DST, memory32(v, 4), 0);
+    case OXM_ipv6_src: return set_ipv6(w, 0, v);
+    case OXM_ipv6_dst: return set_ipv6(w, 2, v);
+    case OXM_tcp_src:
+    case OXM_udp_src: return plan_op(w, OFFLOAD_SET_TP_SRC, memory32(v, 2), 0);
+    case OXM_tcp_dst:
+    case OXM_udp_dst: return plan_op(w, OFFLOAD_SET_TP_DST, memory32(v, 2), 0);
+    default: return plan_refuse(w, OFFLOAD_WHY_set_field);
+    }
+}
+
+/* False also if w->why is set. */
+static bool
+has_field(struct plan_way *w, enum oxm_field f)
+{
+    switch (f) {
+    case OXM_vlan_vid:
+    case OXM_vlan_pcp: return plan_look_vlan(w, OFPVID_PRESENT) && has_tag(w);
+    case OXM_ipv4_src:
+    case OXM_ipv4_dst: return is_type(w, TYPE_IPV4);
+    case OXM_ipv6_src:
+    case OXM_ipv6_dst:
+    case OXM_ipv6_flabel: return is_type(w, TYPE_IPV6);
+    case OXM_tcp_src:
+    case OXM_tcp_dst: return has_l4(w, PROTO_TCP);
+    case OXM_udp_src:
+    case OXM_udp_dst: return has_l4(w, PROTO_UDP);
+    case OXM_sctp_src:
+    case OXM_sctp_dst: return has_l4(w, PROTO_SCTP);
+    case OXM_icmpv4_type:
+    case OXM_icmpv4_code: return has_l4(w, PROTO_ICMP);
+    case OXM_icmpv6_type:
+    case OXM_icmpv6_code: return has_l4(w, PROTO_ICMPV6);
+    case OXM_arp_op:
+    case OXM_arp_spa:
+    case OXM_arp_tpa:
+    case OXM_arp_sha:
+    case OXM_arp_tha:
+    case OXM_ipv6_nd_target:
+    case OXM_ipv6_nd_sll:
+    case OXM_ipv6_nd_tll: return false;
+    case OXM_mpls_label:
+    case OXM_mpls_tc:
+    case OXM_mpls_bos: return is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC);
+    case OXM_pbb_isid: return is_type(w, TYPE_PBB);
+    default: return true;
+    }
+}
+
+static bool
+set_field(struct plan_way *w, enum oxm_field f, const uint8_t *value)
+{
+    if (f == OXM_metadata ||
+        f == OXM_tunnel_id) /* not in the packet; tables were looked up already */
+        return true;
+    if (!has_field(w, f))
+        return w->why == OFFLOADED;
+    if (!set_op(w, f, value))
+        return false;
+    know(&w->now, f, value);
+    return true;
+}
+
+/* ------------------------------------------------------------------ tags */
+
+static void
+hide(struct planned *p)
+{
+    const struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
+    struct hidden_tag *h = &p->hidden[p->n_pushed++];
+    for (int i = 0; i < 3; i++) {
+        h->vid[i] = key_vid(k[i]);
+        h->pcp[i] = k[i]->vlan_pcp;
+    }
+    h->type = p->tag_type;
+}
+
+static void
+bring_to_light(struct planned *p)
+{
+    struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
+    const struct hidden_tag *h = &p->hidden[--p->n_pushed];
+    for (int i = 0; i < 3; i++) {
+        key_set_vid(k[i], h->vid[i]);
+        k[i]->vlan_pcp = h->pcp[i];
+    }
+    p->tag_type = h->type;
+}
+
+/* The new tag has VID and PCP of the old one, known or not. */
+static bool
+push_vlan(struct plan_way *w, uint16_t type)
+{
+    struct planned *p = &w->now;
+    if (!plan_op(w, OFFLOAD_PUSH_VLAN, type, 0))
+        return false;
+    if (p->n_pushed == OFFLOAD_OPS)
+        return plan_refuse(w, OFFLOAD_WHY_ops);
+    hide(p);
+    know_vid(p, OFPVID_PRESENT, OFPVID_PRESENT);
+    p->tag_type = type;
+    p->added += VLAN_TAG;
+    return true;
+}
+
+/* After the packet's own outermost tag is gone, the key doesn't tell what is behind it. */
+static void
+lose_tag(struct planned *p)
+{
+    key_set_vid(&p->key, 0);
+    key_set_vid(&p->known, 0);
+    key_set_vid(&p->lost, OFPVID_PRESENT | 0xfff);
+    p->key.vlan_pcp = p->known.vlan_pcp = 0;
+    p->lost.vlan_pcp = 0xff;
+}
+
+static bool
+pop_vlan(struct plan_way *w)
+{
+    struct planned *p = &w->now;
+    if (!plan_look_vlan(w, OFPVID_PRESENT))
+        return false;
+    if (!has_tag(w))
+        return true;
+    if (!plan_op(w, OFFLOAD_POP_VLAN, 0, 0))
+        return false;
+    p->added -= VLAN_TAG;
+    if (p->n_pushed)
+        bring_to_light(p);
+    else
+        lose_tag(p);
+    return true;
+}
+
+/* ------------------------------------------------------------------ TTL */
+
+static bool
+set_ttl(struct plan_way *w, uint8_t ttl)
+{
+    w->now.ttl = ttl;
+    return plan_op(w, OFFLOAD_SET_TTL, ttl, 0);
+}
+
+static bool
+dec_ttl(struct plan_way *w)
+{
+    struct planned *p = &w->now;
+    struct offload_rule *r = &w->out->rule;
+    if (p->ttl < 0) {
+        p->decrements++; /* each takes an op, so they are few */
+        if (r->min_ttl <= p->decrements)
+            r->min_ttl = p->decrements + 1u;
+    } else if (p->ttl-- <= 1) {
+        return plan_refuse(w, OFFLOAD_WHY_ttl);
+    }
+    return plan_op(w, OFFLOAD_DEC_TTL, 0, 0);
+}
+
+/* From one IP header to the next, if that is an IP header. */
+static bool
+copy_ttl(struct plan_way *w)
+{
+    if (!has_ip(w))
+        return false;
+    if (is_proto(w, PROTO_IPIP) || is_proto(w, PROTO_IPV6))
+        return plan_refuse(w, OFFLOAD_WHY_action);
+    return w->why == OFFLOADED;
+}
+
+/* Only where there is no tag. */
+static bool
+push_missing(struct plan_way *w, uint16_t type)
+{
+    return plan_look_vlan(w, OFPVID_PRESENT) && (has_tag(w) || push_vlan(w, type));
+}
+
+bool
+plan_edit(struct plan_way *w, const struct act *a)
+{
+    switch (a->op) {
+    case OFPAT_SET_FIELD: return set_field(w, (enum oxm_field)a->extra, a->data);
+    case OFPAT_PUSH_VLAN:
+        return a->extra ? push_missing(w, (uint16_t)a->arg) : push_vlan(w, (uint16_t)a->arg);
+    case OFPAT_POP_VLAN: return pop_vlan(w);
+    case OFPAT_SET_NW_TTL: return set_ttl(w, (uint8_t)a->arg);
+    case OFPAT_DEC_NW_TTL: return dec_ttl(w);
+    case OFPAT_COPY_TTL_IN:
+    case OFPAT_COPY_TTL_OUT: return copy_ttl(w);
+    case OFPAT_POP_MPLS: /* behind IP there is none */
+    case OFPAT_POP_PBB:
+    case OFPAT_SET_MPLS_TTL:
+    case OFPAT_DEC_MPLS_TTL: return has_ip(w);
+    default: return plan_refuse(w, OFFLOAD_WHY_action);
+    }
+}

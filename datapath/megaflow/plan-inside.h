@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plan's files share: offload-plan.c goes the packet's way, offload-plan-edit.c translates
+ * what is done to it. */
+#ifndef MEGAFLOW_PLAN_INSIDE_H
+#define MEGAFLOW_PLAN_INSIDE_H
+
+#include <megaflow/plan.h>
+#include <table/actions.h>
+
+/* What a push has hidden. */
+struct hidden_tag {
+    uint16_t vid[3]; /* of key, known, lost */
+    uint8_t pcp[3];
+    uint16_t type;
+};
+
+/* The packet as actions have made it; a group's bucket has its own. */
+struct planned {
+    struct flow_key key;
+    struct flow_key known; /* bits that hold whatever the packet's were */
+    struct flow_key lost;  /* bits that a pop has uncovered and the packet's key doesn't tell */
+    struct hidden_tag hidden[OFFLOAD_OPS];
+    uint8_t n_pushed;
+    uint16_t tag_type; /* of the outermost tag, if it was pushed */
+    int16_t added;     /* bytes */
+    int16_t ttl;       /* -1: as it came in, less `decrements` */
+    uint8_t decrements;
+    uint32_t queue;
+    const struct queue_ports *queue_ports; /* where it holds; NULL: everywhere */
+    bool spoiled;                          /* the ops so far have changed the packet */
+};
+
+struct plan_way {
+    struct dp *dp;
+    const struct offload_meters *meters;
+    struct offload_plan *out;
+    uint32_t in_port;
+    struct planned now;
+    struct flow_key bits; /* that the way depends on */
+    uint32_t kept;        /* ops up to the last output, or the meter: later ones edit for nobody */
+    uint8_t depth;        /* of nested groups */
+    bool sent;            /* or dropped with a reason of its own */
+    bool miss;            /* what runs now is a table-miss entry */
+    bool missed;          /* as in pipeline-inside.h */
+    enum offload_reason why;
+};
+
+/* The packets stay in user space; returns false. */
+static inline bool
+plan_refuse(struct plan_way *w, enum offload_reason why)
+{
+    w->why = why;
+    return false;
+}
+
+/* Makes the way depend on these bits of the packet as it is now.  False: the key doesn't tell
+ * them. */
+bool plan_look(struct plan_way *w, const struct flow_key *bits);
+bool plan_look_vlan(struct plan_way *w, uint16_t bits); /* of vlan_vid */
+
+bool plan_op(struct plan_way *w, uint32_t kind, uint32_t arg, uint64_t value);
+
+/* An action that edits the packet.  False: it stays in user space. */
+bool plan_edit(struct plan_way *w, const struct act *a);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why packets are not handled in the kernel: all of them, those of a port, those like one. */
+#include "state.h"
+
+#include <packet/headers.h>
+
+/* Reasons beside OFFLOAD_REASONS and SW_OFFLOAD_REASONS, which are about keys. */
+#define WHY_OFF     "off"
+#define WHY_CAPTURE ((struct sw_offload_why){"capture", "somebody captures packets"})
+#define WHY_PORT_OFF                                                                               \
+    ((struct sw_offload_why){"port_off", "the port's configuration says offload=off"})
+#define WHY_ATTACH                                                                                 \
+    ((struct sw_offload_why){"attach",                                                             \
+                             "the kernel took no programs for the port; the log says why"})
+#define WHY_WAITS                                                                                  \
+    ((struct sw_offload_why){"waits", "its programs are about to be attached, after other ports'"})
+#define WHY_TOO_LONG                                                                               \
+    ((struct sw_offload_why){"too_long", "it is longer than the output or its queue takes whole"})
+#define WHY_HOST                                                                                   \
+    ((struct sw_offload_why){                                                                      \
+        "host",                                                                                    \
+        "the host may want it as it came, and the kernel has only one: workers edit their copy"})
+#define WHY_NOTHING ((struct sw_offload_why){NULL, NULL})
+
+static struct sw_offload_why
+why_of(unsigned reason)
+{
+    return (struct sw_offload_why){sw_offload_reason_name(reason), sw_offload_reason_text(reason)};
+}
+
+struct sw_offload_why
+sw_offload_why(const struct sw *sw)
+{
+    if (!sw->offload)
+        return (struct sw_offload_why){WHY_OFF, sw->offload_why};
+    return sw->dp.capture ? WHY_CAPTURE : WHY_NOTHING;
+}
+
+struct sw_offload_why
+sw_offload_port_why(const struct sw *sw, const struct sw_port *p)
+{
+    const struct sw_offload *f = sw->offload;
+    struct sw_offload_why all = sw_offload_why(sw);
+    int fd;
+    if (all.name)
+        return all;
+    if (offload_is_off(f, p->name))
+        return WHY_PORT_OFF;
+    if (!p->port || !port_receives(p->port) || p->files || p->no == OFPP_LOCAL ||
+        !port_rx_sockets(p->port, &fd, 1))
+        return why_of(OFFLOAD_WHY_in_port);
+    if (port_shaper(p->port))
+        return why_of(OFFLOAD_WHY_shaped);
+    if (p->offload_waits)
+        return WHY_WAITS;
+    if (!offload_port_has(f->o, p->link.ifindex))
+        return WHY_ATTACH;
+    const char *front = offload_port_waits(f->o, p->link.ifindex);
+    return (struct sw_offload_why){front ? "in_front" : NULL, front};
+}
+
+/* The programs read IPv4 without options only; the key doesn't tell. */
+static bool
+has_options(const struct packet *p)
+{
+    return of_get16(p->key.eth_type) == TYPE_IPV4 && p->l3 && p->l3 < p->len &&
+           p->data[p->l3] != 0x45;
+}
+
+static uint32_t
+ttl_of(const struct packet *p)
+{
+    uint32_t at = p->l3 + (of_get16(p->key.eth_type) == TYPE_IPV4 ? IPV4_TTL_AT : IPV6_HOPS_AT);
+    return at < p->len ? p->data[at] : 0;
+}
+
+static bool
+is_too_long(const struct packet *p, const struct offload_rule *r)
+{
+    return p->vnet.gso_type ? p->len > r->super : p->len > r->longest;
+}
+
+struct sw_offload_why
+sw_offload_explain(struct sw *sw, const struct packet *p)
+{
+    struct sw_offload_why why = sw_offload_why(sw);
+    const struct sw_port *in = sw_ports_find(sw, p->in_port);
+    struct offload_plan plan;
+    if (!why.name && in)
+        why = sw_offload_port_why(sw, in);
+    if (why.name)
+        return why;
+    if (p->fragment || p->malformed || has_options(p))
+        return why_of(OFFLOAD_WHY_kind);
+    enum offload_reason reason = offload_plan_make(&sw->dp, &p->key, &sw->offload->places, &plan);
+    if (reason != OFFLOADED)
+        return why_of(reason);
+    if (ttl_of(p) < plan.rule.min_ttl)
+        return why_of(OFFLOAD_WHY_ttl);
+    if (is_too_long(p, &plan.rule))
+        return WHY_TOO_LONG;
+    return in && offload_rule_edits(&plan.rule) && offload_host_wants(sw->offload, in, p)
+               ? WHY_HOST
+               : WHY_NOTHING;
+}

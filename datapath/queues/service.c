@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <queues/service.h>
+#include <switch/switch.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SECOND_NS   1000000000u
+#define MS_NS       UINT64_C(1000000)
+#define MOST_OF     50   /* reading may take this part of the time */
+#define FRAME_BYTES 1538 /* one frame, with what surrounds it on the wire */
+
+struct service_port {
+    uint32_t port_no;
+    uint64_t read_at; /* loop_clock(); 0: what was read is too old to count from */
+    struct service_class *v;
+    size_t n, room;
+    bool full; /* a reading found no memory */
+};
+
+struct service {
+    struct loop_timer *timer;
+    bool runs;
+    uint64_t until;
+    struct service_port *ports;
+    size_t n;
+};
+
+/* ------------------------------------------------------------------ counting */
+
+/* Prolongs a spell by a step, or ends it. */
+static void
+follow(struct service_spell *now, const struct service_spell *was, bool goes_on,
+       const struct service_spell *step, uint32_t promise)
+{
+    *now = (struct service_spell){0};
+    if (!goes_on)
+        return;
+    *now = (struct service_spell){.us = was->us + step->us,
+                                  .bytes = was->bytes + step->bytes,
+                                  .drops = was->drops + step->drops};
+    now->told = promise && now->us >= promise * UINT64_C(1000);
+}
+
+static bool
+is_below(const struct service_class *c, uint64_t sent, uint64_t us)
+{
+    uint64_t due = (uint64_t)((double)c->rate / 8 * (double)us / 1e6);
+    return sent + due / 20 + FRAME_BYTES < due;
+}
+
+void
+sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us)
+{
+    if (!was)
+        return;
+    now->lended = was->lended + (uint32_t)(now->last_lends - was->last_lends);
+    now->borrowed = was->borrowed + (uint32_t)(now->last_borrows - was->last_borrows);
+    now->backlogged_us = was->backlogged_us;
+    now->below_us = was->below_us;
+    if (now->bytes < was->bytes) { /* it was made anew, and counts from 0 */
+        now->lended = was->lended + now->last_lends;
+        now->borrowed = was->borrowed + now->last_borrows;
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        now->spells[i] = was->spells[i];
+        now->spells[i].told &= now->promise != 0;
+    }
+    if (!us)
+        return;
+    bool judged = now->waiting && was->waiting && now->rate && now->rate == was->rate;
+    struct service_spell step = {.us = us, .bytes = now->bytes - was->bytes};
+    if (now->promise && was->promise && now->drops > was->drops)
+        step.drops = now->drops - was->drops;
+    bool below = judged && is_below(now, step.bytes, us);
+    now->backlogged_us += judged ? us : 0;
+    now->below_us += below ? us : 0;
+    follow(&now->spells[OFPQPK_RATE], &was->spells[OFPQPK_RATE], below, &step, now->promise);
+    follow(&now->spells[OFPQPK_DROPS], &was->spells[OFPQPK_DROPS], step.drops, &step, now->promise);
+}
+
+/* ------------------------------------------------------------------ telling */
+
+static uint64_t
+bits_a_second(uint64_t bytes, uint64_t us)
+{
+    return us ? (uint64_t)((double)bytes * 8e6 / (double)us) : 0;
+}
+
+/* Drops are not logged: TCP learns a link's rate by them. */
+static void
+log_promise(const struct of_qos_promise *p)
+{
+    bool broken = p->state == OFPQP_BROKEN;
+    if (p->kind == OFPQPK_RATE)
+        log_notice(QOS, "port %u: class %u's promise of %u ms is %s", (unsigned)p->port_no,
+                   (unsigned)p->class_id, (unsigned)p->promise_ms,
+                   broken ? "broken" : "kept again");
+    else
+        log_info(QOS, "port %u: class %u %s packets", (unsigned)p->port_no, (unsigned)p->class_id,
+                 broken ? "drops" : "no longer drops");
+}
+
+static void
+tell_promise(struct sw *sw, uint32_t port_no, const struct service_class *now,
+             const struct service_class *was, uint8_t kind, uint64_t us)
+{
+    const struct service_spell *n = &now->spells[kind], *last = n->told ? n : &was->spells[kind];
+    enum async_kind async = kind == OFPQPK_DROPS ? ASYNC_DROPS : ASYNC_PROMISE;
+    if (!now->promise || n->told == was->spells[kind].told)
+        return;
+    struct of_qos_promise body = {
+        .port_no = port_no,
+        .class_id = now->class_id,
+        .direction = now->dir == QOS_IN,
+        .state = n->told ? OFPQP_BROKEN : OFPQP_KEPT,
+        .kind = kind,
+        .promise_ms = now->promise,
+        .rate = now->rate,
+        .sent = n->told                   ? bits_a_second(n->bytes, n->us)
+                : now->bytes < was->bytes ? 0
+                                          : bits_a_second(now->bytes - was->bytes, us),
+        .lasted_us = last->us,
+        .dropped = last->drops,
+    };
+    log_promise(&body);
+    if (!channel_wants(sw->channel, async, 0))
+        return;
+    struct of_wr w = of_wr_grow(OF_MSG_MAX);
+    of_encode_struct(&w, &of_row_qos_promise, &body);
+    struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_PROMISE, {w.buf, w.len}};
+    channel_async(sw->channel, async, 0, OFPT_EXPERIMENTER, &m);
+    of_wr_free(&w);
+}
+
+/* ------------------------------------------------------------------- reading */
+
+static int
+by_place(const void *a, const void *b)
+{
+    const struct service_class *x = a, *y = b;
+    if (x->dir != y->dir)
+        return x->dir < y->dir ? -1 : 1;
+    return x->class_id < y->class_id ? -1 : x->class_id > y->class_id;
+}
+
+static void
+take_class(void *ctx, const struct qos_sample *s)
+{
+    struct service_port *p = ctx;
+    const struct qos_counters *k = &s->counters;
+    if (p->n == p->room) {
+        size_t room = p->room ? p->room * 2 : 16;
+        struct service_class *v = realloc(p->v, room * sizeof *v);
+        if (!v) {
+            p->full = true;
+            return;
+        }
+        p->v = v;
+        p->room = room;
+    }
+    p->v[p->n++] = (struct service_class){.class_id = s->class_id,
+                                          .dir = s->dir,
+                                          .lends = s->lends,
+                                          .waiting = k->backlog_packets,
+                                          .rate = s->rate,
+                                          .promise = s->promise,
+                                          .bytes = k->bytes,
+                                          .drops = k->drops,
+                                          .last_lends = k->lends,
+                                          .last_borrows = k->borrows,
+                                          .lended = k->lends,
+                                          .borrowed = k->borrows};
+}
+
+/* Both are in order. */
+static void
+count_classes(struct sw *sw, struct service_port *now, const struct service_port *was, uint64_t us)
+{
+    for (size_t i = 0, k = 0; i < now->n; i++) {
+        while (k < was->n && by_place(&was->v[k], &now->v[i]) < 0)
+            k++;
+        bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
+        sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
+        for (uint8_t kind = 0; same && kind < 2; kind++)
+            tell_promise(sw, now->port_no, &now->v[i], &was->v[k], kind, us);
+    }
+}
+
+/* A port that can't be read keeps what was counted. */
+static int
+read_port(struct sw *sw, struct service_port *p)
+{
+    struct service_port now = {.port_no = p->port_no, .read_at = loop_clock()};
+    int err = qos_sample(sw->qos, p->port_no, take_class, &now);
+    err = err ? err : now.full ? -ENOMEM : 0;
+    if (err) {
+        free(now.v);
+        return err;
+    }
+    if (now.n)
+        qsort(now.v, now.n, sizeof *now.v, by_place);
+    count_classes(sw, &now, p, p->read_at ? (now.read_at - p->read_at) / 1000 : 0);
+    free(p->v);
+    *p = now;
+    return 0;
+}
+
+/* Makes room for the ports that there are, and forgets the others. */
+static int
+follow_ports(struct sw *sw, struct service *s)
+{
+    uint32_t no = 0;
+    size_t n = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        n++;
+    struct service_port *v = calloc(n + 1, sizeof *v);
+    if (!v)
+        return -ENOMEM;
+    size_t at = 0, k = 0;
+    no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        while (k < s->n && s->ports[k].port_no < p->no)
+            free(s->ports[k++].v);
+        if (k < s->n && s->ports[k].port_no == p->no)
+            v[at++] = s->ports[k++];
+        else
+            v[at++].port_no = p->no;
+    }
+    while (k < s->n)
+        free(s->ports[k++].v);
+    free(s->ports);
+    s->ports = v;
+    s->n = at;
+    return 0;
+}
+
+/* While a commit is under way the model shows the future: then nothing is read. */
+static int
+read_all(struct sw *sw)
+{
+    struct service *s = sw->service;
+    uint64_t begun = loop_clock();
+    int err = sw_commit_under_way(sw) ? 0 : follow_ports(sw, s);
+    for (size_t i = 0; i < s->n && !err && !sw_commit_under_way(sw); i++)
+        err = read_port(sw, &s->ports[i]);
+    uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF, period = SECOND_NS;
+    uint64_t promise = qos_least_promise(sw->qos) * MS_NS;
+    period = promise && promise < period ? promise : period;
+    loop_timer_set(s->timer, now + (rest > period ? rest : period));
+    return err;
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct sw *sw = ctx;
+    struct service *s = sw->service;
+    s->runs = loop_now(sw->loop) < s->until || qos_least_promise(sw->qos);
+    if (s->runs)
+        read_all(sw);
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+static int
+make(struct sw *sw)
+{
+    struct service *s = calloc(1, sizeof *s);
+    int err = s ? loop_timer_new(sw->loop, on_timer, sw, &s->timer) : -ENOMEM;
+    if (err)
+        free(s);
+    else
+        sw->service = s;
+    return err;
+}
+
+static void
+start(struct service *s)
+{
+    for (size_t i = 0; i < s->n; i++)
+        s->ports[i].read_at = 0;
+    s->runs = true;
+}
+
+int
+sw_service_ask(struct sw *sw)
+{
+    int err = sw->service ? 0 : make(sw);
+    struct service *s = sw->service;
+    if (err)
+        return err;
+    s->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
+    if (s->runs)
+        return 0;
+    start(s);
+    return read_all(sw);
+}
+
+void
+sw_service_promised(struct sw *sw)
+{
+    int err = sw->service ? 0 : make(sw);
+    if (err)
+        log_error(QOS, "promises are not watched: %s", strerror(-err));
+    if (err || sw->service->runs)
+        return;
+    start(sw->service);
+    loop_timer_set(sw->service->timer, loop_clock());
+}
+
+void
+sw_service_each(const struct sw *sw, sw_service_fn *fn, void *ctx)
+{
+    const struct service *s = sw->service;
+    for (size_t i = 0; s && i < s->n; i++)
+        for (size_t k = 0; k < s->ports[i].n; k++)
+            fn(ctx, s->ports[i].port_no, &s->ports[i].v[k]);
+}
+
+void
+sw_service_free(struct sw *sw)
+{
+    struct service *s = sw->service;
+    if (!s)
+        return;
+    loop_timer_free(s->timer);
+    for (size_t i = 0; i < s->n; i++)
+        free(s->ports[i].v);
+    free(s->ports);
+    free(s);
+    sw->service = NULL;
+}

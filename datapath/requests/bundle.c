@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commit of a bundle: all of its messages, or none.
+ *
+ * 1. Flows, groups and meters change within a change set, which packets don't see before its end.
+ * 2. Port-mods take effect at once; if a later step fails they are undone.
+ * 3. The kernel is given the plan of all QoS requests together.  Once it agrees nothing can fail.
+ *
+ * If the plan is long it comes first, over many turns (kernel-steps.h).  Step 1 is tried before it
+ * and undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile
+ * see the tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the
+ * kernel's part is reverted.
+ *
+ * If the bundle has many messages for the tables, the change set stays open over many turns.
+ * Packets see the old tables until its end; requests that read or change tables wait (admission.c).
+ */
+#include "flow-mod.h"
+#include "qos-request.h"
+#include "slice.h"
+
+#include <ports/ports.h>
+#include <queues/kernel-steps.h>
+#include <queues/qos-notify.h>
+#include <requests/flows.h>
+#include <requests/handlers.h>
+#include <shared/change-set.h>
+
+#include <daemon/log.h>
+#include <oflib/fmt.h>
+#include <oflib/plural.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct commit {
+    struct sw *sw;
+    struct conn *c; /* NULL: it has gone */
+    struct bundle *bundle;
+    struct of_arena *arena;
+    struct slice *slice;    /* of the connection; NULL: everything is allowed */
+    struct bundle_pos at;   /* progress through the messages that are no port-mods */
+    bool again;             /* the kernel has carried out the QoS requests already */
+    bool timeouts, buffers; /* named by flow-mods */
+    uint32_t n_ports;
+    struct port_before {
+        uint32_t no, config;
+    } * ports;
+};
+
+/* Decodes a message again: it was decoded and checked when it was added. */
+static int
+decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
+{
+    of_arena_reset(k->arena);
+    return of_decode(raw, k->arena, m);
+}
+
+/* ------------------------------------------------------------------ refusals */
+
+/* Answers the message with its error; one without an OpenFlow code becomes the nearest
+ * (conn_error_of). */
+static void
+answer(struct commit *k, const struct of_msg *m, int err)
+{
+    if (err && k->c)
+        conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
+}
+
+static void
+log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
+{
+    const char *type = of_fmt_name(&of_fmt_OFPT, m->type);
+    const struct bundle_own *own = bundle_owner(k->bundle);
+    if (own) {
+        own->refused(own->ctx, m->xid, why);
+        return;
+    }
+    log_warning_by(BUNDLE, LOG_REQUEST(k->c ? conn_peer(k->c) : "a peer that has gone", m->xid),
+                   "the bundle failed and changed nothing, because of this %s: %s",
+                   type ? type : "message", why);
+}
+
+static void
+refuse_message(struct commit *k, const struct of_msg *m, int err)
+{
+    const char *code = err > 0 ? of_error_code_name(of_err_type(err), of_err_code(err)) : NULL;
+    log_refusal(k, m, err < 0 ? strerror(-err) : code ? code : "an error");
+    answer(k, m, err);
+}
+
+static void
+refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
+{
+    log_refusal(k, m, e->text);
+    answer(k, m, k->c ? sw_slice_refuse(k->c, m, e) : 0);
+}
+
+/* ------------------------------------------------------------------ one message */
+
+static int
+run_qos(struct commit *k, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (!sw_qos_decode(m, &r, &e) && !sw_qos_execute(k->sw, k->slice, &r, &e))
+        return 0;
+    refuse_qos(k, m, &e);
+    return BUNDLE_ANSWERED;
+}
+
+static int
+run_flow_mod(struct commit *k, const struct of_flow_mod *q)
+{
+    k->timeouts |= q->idle_timeout || q->hard_timeout;
+    k->buffers |= q->buffer_id != OFP_NO_BUFFER;
+    return sw_flow_mod(k->sw, q);
+}
+
+static int
+run_port_mod(struct commit *k, const struct of_port_mod *q)
+{
+    const struct sw_port *p = sw_ports_find(k->sw, q->port_no);
+    if (!(k->n_ports & (k->n_ports - 1))) { /* a power of two, or 0: full */
+        void *v = realloc(k->ports, (k->n_ports ? k->n_ports * 2 : 1) * sizeof *k->ports);
+        if (!v)
+            return -ENOMEM;
+        k->ports = v;
+    }
+    struct port_before before = {q->port_no, p ? p->config : 0};
+    int err = sw_ports_mod(k->sw, q);
+    if (!err)
+        k->ports[k->n_ports++] = before;
+    return err;
+}
+
+static int
+run_message(struct commit *k, const struct of_msg *m)
+{
+    struct sw *sw = k->sw;
+    uint64_t now = loop_now(sw->loop);
+    switch (m->type) {
+    case OFPT_FLOW_MOD: return run_flow_mod(k, m->body);
+    case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
+    case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
+    case OFPT_PORT_MOD: return run_port_mod(k, m->body);
+    default: return k->again ? 0 : run_qos(k, m);
+    }
+}
+
+/* Checks it again: since it was added, buffer ids may mean other packets, and the slice may have
+ * other rights. */
+static int
+check_right(struct commit *k, const struct of_msg *m)
+{
+    struct qos_error e = {0};
+    if (!sw_slice_check_for(k->sw, k->slice, k->c, m, &e))
+        return 0;
+    refuse_qos(k, m, &e);
+    return BUNDLE_ANSWERED;
+}
+
+/* ------------------------------------------------------------------ all of them */
+
+enum progress { REFUSED, ALL, MORE };
+
+/* Runs messages in order, until one fails or the turn is over. */
+static enum progress
+run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until)
+{
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, at, &raw)) {
+        if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
+            continue;
+        int err = decode(k, raw, &m);
+        if (!err)
+            err = check_right(k, &m);
+        if (!err)
+            err = run_message(k, &m);
+        if (err && err != BUNDLE_ANSWERED)
+            refuse_message(k, &m, err);
+        if (err)
+            return REFUSED;
+        if (loop_clock() >= until)
+            return MORE;
+    }
+    return ALL;
+}
+
+static bool
+run_all(struct commit *k, bool port_mods)
+{
+    struct bundle_pos at = {0};
+    return run_some(k, &at, port_mods, UINT64_MAX) == ALL;
+}
+
+static void
+undo_port_mods(struct commit *k)
+{
+    while (k->n_ports--) {
+        const struct port_before *b = &k->ports[k->n_ports];
+        const struct sw_port *p = sw_ports_find(k->sw, b->no);
+        struct of_port_mod back = {.port_no = b->no, .config = b->config, .mask = UINT32_MAX};
+        if (!p)
+            continue;
+        back.mask = b->config ^ p->config;
+        back.config = b->config & back.mask;
+        memcpy(back.hw_addr, p->link.mac, sizeof back.hw_addr);
+        sw_ports_mod(k->sw, &back);
+    }
+    k->n_ports = 0;
+}
+
+/* The kernel refused an operation of the nth QoS request. */
+static void
+refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !at-- && !decode(k, raw, &m))
+            refuse_qos(k, &m, e);
+}
+
+static bool
+commit_qos(struct commit *k)
+{
+    unsigned at = 0;
+    struct qos_error e = {0};
+    int err = qos_commit(k->sw->qos, &at, &e);
+    if (!err)
+        return true;
+    e.err = err;
+    refuse_nth_qos(k, at, &e);
+    return false;
+}
+
+static void
+finish_flow_mods(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    if (k->timeouts)
+        sw_flows_expire(k->sw);
+    while (k->buffers && bundle_next(k->bundle, &pos, &raw))
+        if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
+            sw_flow_mod_done(k->sw, k->c, m.body);
+}
+
+static void
+tell_qos(struct commit *k)
+{
+    struct bundle_pos pos = {0};
+    struct of_bytes raw;
+    struct of_msg m;
+    struct qos_request r;
+    struct qos_error e;
+    while (bundle_next(k->bundle, &pos, &raw))
+        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !sw_qos_decode(&m, &r, &e))
+            sw_qos_notify_request(k->sw, &r);
+}
+
+static void
+begin(struct commit *k)
+{
+    channel_hold(k->sw->channel);
+    change_set_begin();
+}
+
+static bool
+run_tables(struct commit *k)
+{
+    return run_all(k, false) && !change_set_failed();
+}
+
+static void
+settle(struct commit *k, bool done)
+{
+    if (!done)
+        undo_port_mods(k);
+    channel_release(k->sw->channel, done);
+    change_set_end(done);
+    if (!done)
+        return;
+    finish_flow_mods(k);
+    tell_qos(k);
+    log_info_by(BUNDLE, LOG_PEER(k->c ? conn_peer(k->c) : "a peer that has gone"),
+                "committed a bundle of %u message%s", bundle_messages(k->bundle),
+                OF_S(bundle_messages(k->bundle)));
+}
+
+static void
+free_commit(struct commit *k)
+{
+    of_arena_reset(k->arena);
+    slice_put(k->slice);
+    free(k->ports);
+    free(k);
+}
+
+/* ------------------------------------------------------------------ the kernel first */
+
+static bool
+kernel_agreed(void *ctx, struct conn *c)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    k->again = true;
+    begin(k);
+    bool good = run_tables(k) && run_all(k, true);
+    if (!good)
+        settle(k, false);
+    return good;
+}
+
+static void
+over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct commit *k = ctx;
+    k->c = c;
+    if (done)
+        settle(k, true);
+    else if (e)
+        refuse_nth_qos(k, at, e);
+    bundle_committed(&k->sw->bundles, c, k->bundle, done);
+    free_commit(k);
+}
+
+static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
+
+/* ------------------------------------------------------------------ commit */
+
+/* Goes on when all messages for the tables have succeeded (done), or one has failed. */
+static enum bundle_outcome
+go_on(struct commit *k, bool done)
+{
+    struct sw *sw = k->sw;
+    bool qos = bundle_has_qos(k->bundle);
+    if (done && qos && sw_kernel_steps_needed(sw)) {
+        settle(k, false);
+        sw_kernel_steps_begin(sw, k->c, &work, k);
+        return BUNDLE_LATER;
+    }
+    done = done && run_all(k, true);
+    if (qos && !done)
+        qos_abort(sw->qos);
+    if (qos && done)
+        done = commit_qos(k);
+    settle(k, done);
+    return done ? BUNDLE_DONE : BUNDLE_FAILED;
+}
+
+/* One turn's work on the tables. */
+static enum bundle_outcome
+run_turn(struct commit *k)
+{
+    struct sw *sw = k->sw;
+    enum progress p = run_some(k, &k->at, false, loop_clock() + SW_TURN_NS);
+    if (p != MORE) {
+        sw->commit.bundle = NULL;
+        sw->commit.c = NULL;
+        return go_on(k, p == ALL && !change_set_failed());
+    }
+    sw->commit.bundle = k;
+    sw->commit.c = k->c;
+    channel_release(sw->channel, true);
+    channel_stop_dumps(sw->channel);
+    loop_timer_set(sw->commit.timer, 0);
+    return BUNDLE_LATER;
+}
+
+static enum bundle_outcome
+run(struct commit *k)
+{
+    begin(k);
+    if (bundle_has_qos(k->bundle))
+        qos_begin(k->sw->qos);
+    return run_turn(k);
+}
+
+static void
+next_turn(void *ctx)
+{
+    struct sw *sw = ctx;
+    struct commit *k = sw->commit.bundle;
+    k->c = sw->commit.c;
+    channel_hold(sw->channel);
+    enum bundle_outcome outcome = run_turn(k);
+    if (sw->commit.bundle)
+        return;
+    if (outcome != BUNDLE_LATER) {
+        bundle_committed(&sw->bundles, k->c, k->bundle, outcome == BUNDLE_DONE);
+        free_commit(k);
+    }
+    channel_go_on(sw->channel);
+}
+
+static enum bundle_outcome
+commit(void *ctx, struct conn *c, struct bundle *b)
+{
+    struct sw *sw = ctx;
+    struct commit *k = calloc(1, sizeof *k);
+    if (!k)
+        return BUNDLE_FAILED;
+    *k = (struct commit){.sw = sw,
+                         .c = c,
+                         .bundle = b,
+                         .arena = &sw->bundles.arena,
+                         .slice = slice_hold(sw_slice_of(c))};
+    enum bundle_outcome outcome = run(k);
+    if (outcome != BUNDLE_LATER)
+        free_commit(k);
+    return outcome;
+}
+
+/* ------------------------------------------------------------------ beginning and end */
+
+int
+sw_commit_init(struct sw *sw)
+{
+    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit.timer);
+}
+
+/* Undoes what has been done so far. */
+void
+sw_commit_stop(struct sw *sw)
+{
+    struct commit *k = sw->commit.bundle;
+    if (k) {
+        if (bundle_has_qos(k->bundle))
+            qos_abort(sw->qos);
+        change_set_end(false);
+        bundle_committed(&sw->bundles, NULL, k->bundle, false);
+        free_commit(k);
+    }
+    if (sw->commit.timer)
+        loop_timer_free(sw->commit.timer);
+}
+
+static bool
+busy(void *ctx)
+{
+    return sw_commit_under_way(ctx);
+}
+
+/* Checks the request's syntax and whether the connection has the right to it. */
+static int
+check(void *ctx, struct conn *c, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (!sw_slice_check(ctx, c, m, &e) && (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e)))
+        return 0;
+    int err = sw_slice_refuse(c, m, &e);
+    return err ? err : BUNDLE_ANSWERED;
+}
+
+const struct bundle_ops sw_bundle_ops = {check, commit, busy};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "dump-ids.h"
+#include "requests.h"
+#include "slice.h"
+
+#include <ports/ports.h>
+#include <requests/reply.h>
+
+#include <errno.h>
+
+int
+handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return sw_ports_mod(sw, m->body);
+}
+
+/* One port, or all of them (OFPP_ANY). */
+static int
+dump_ports(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t no, id_dump_add add)
+{
+    struct id_dump *d = sw_id_dump_new(sw, no == OFPP_ANY ? PORT_MAX + 1 : 1, add);
+    if (!d)
+        return -ENOMEM;
+    if (no != OFPP_ANY)
+        sw_id_dump_put(d, no);
+    else
+        for (uint32_t at = 0; sw_ports_next(sw, at);) {
+            at = sw_ports_next(sw, at)->no;
+            if (slice_has_port(sw_slice_of(c), at))
+                sw_id_dump_put(d, at);
+        }
+    return sw_id_dump_send(d, c, m);
+}
+
+static void
+add_desc(struct sw *sw, struct conn_dump *to, uint32_t no)
+{
+    const struct sw_port *p = sw_ports_find(sw, no);
+    struct of_port d;
+    if (!p)
+        return;
+    sw_ports_describe(p, &d);
+    conn_dump_add(to, &of_list_ports, &d);
+}
+
+int
+handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return dump_ports(sw, c, m, OFPP_ANY, add_desc);
+}
+
+/* Packets are the switch's own counts; losses of the interface are the kernel's. */
+static void
+add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
+{
+    struct sw_port *p = sw_ports_find(sw, no);
+    struct of_port_stats s = {.port_no = no};
+    struct port_counters n;
+    struct qos_link_stats k;
+    if (!p)
+        return;
+    sw_port_read_counters(p, &n);
+    sw_port_read_losses(sw, p, &k);
+    s.rx_packets = n.rx_packets;
+    s.tx_packets = n.tx_packets;
+    s.rx_bytes = n.rx_bytes;
+    s.tx_bytes = n.tx_bytes;
+    s.rx_dropped = n.rx_dropped;
+#define PUT_LOSS(name) s.name = k.name;
+    SW_LINK_LOSSES(PUT_LOSS)
+    s.tx_dropped +=
+        n.tx_dropped; /* refused by the interface; k: accepted, but its own ring was full */
+    split_duration(loop_now(sw->loop), p->created, &s.duration_sec, &s.duration_nsec);
+    conn_dump_add(to, &of_list_port_stats, &s);
+}
+
+int
+handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
+    if (no != OFPP_ANY && !sw_ports_find(sw, no))
+        return OF_BAD_REQUEST(BAD_PORT);
+    return dump_ports(sw, c, m, no, add_stats);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* QoS requests (docs/qos-extension.md), in all kinds of messages, and OFP_QOS_EXP_DUMP. */
+#include "qos-request.h"
+
+#include "queue-reply.h"
+#include "requests.h"
+#include "slice.h"
+
+#include <queues/kernel-steps.h>
+#include <queues/qos-notify.h>
+#include <queues/service.h>
+
+#include <daemon/log.h>
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* OFPET_QUEUE_OP_FAILED has only three codes. */
+static uint16_t
+queue_code(uint16_t code)
+{
+    switch (code) {
+    case OFPSFC_BAD_PORT: return OFPQOFC_BAD_PORT;
+    case OFPSFC_BAD_CLASS:
+    case OFPSFC_NOT_FOUND: return OFPQOFC_BAD_QUEUE;
+    default: return OFPQOFC_EPERM;
+    }
+}
+
+int
+sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    static const uint16_t types[] = {[NATIVE] = OFPET_SCHED_FAILED,
+                                     [EXPERIMENTER] = OFPET_EXPERIMENTER,
+                                     [QUEUE_MESSAGE] = OFPET_QUEUE_OP_FAILED};
+    int err = e->err > 0 ? e->err : QOS_ERR(OFPSFC_KERNEL);
+    if (of_err_type(err) != OFPET_SCHED_FAILED)
+        return err;
+    struct of_wr w = of_wr_grow(4096);
+    uint16_t code = of_err_code(err);
+    if (env == EXPERIMENTER)
+        of_wr32(&w, OFP_QOS_EXPERIMENTER);
+    qos_error_data(&w, m->raw.p, m->raw.n, e);
+    int r = w.overflow
+                ? -ENOMEM
+                : conn_error_data(c, m, types[env], env == QUEUE_MESSAGE ? queue_code(code) : code,
+                                  (struct of_bytes){w.buf, w.len});
+    of_wr_free(&w);
+    return r;
+}
+
+int
+sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, struct qos_error *e)
+{
+    int err = 0;
+    if (sw->opt.no_slicing)
+        err = qos_fail(
+            e, QOS_ERR(OFPSFC_PERM),
+            "the switch was started with --no-slicing, so it never changes traffic control; "
+            "start it without (Mininet: --switch user,dpopts=)");
+    if (!err)
+        err = sw_slice_check_below(sw, s, r, e);
+    if (!err)
+        err = qos_execute(sw->qos, r, e);
+    if (!err)
+        err = sw_slice_check_planned(sw, s, r, e);
+    if (!err && r->values.v[QOS_PROMISE])
+        sw_service_promised(sw);
+    return err ? (e->err = err) : 0;
+}
+
+enum envelope
+sw_qos_envelope(const struct of_msg *m)
+{
+    if (m->type != OFPT_EXPERIMENTER)
+        return NATIVE;
+    const struct of_experimenter *q = m->body;
+    return q->experimenter == OFP_OPENFLOW_EXPERIMENTER ? QUEUE_MESSAGE : EXPERIMENTER;
+}
+
+int
+sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
+{
+    enum envelope env = sw_qos_envelope(m);
+    const struct of_experimenter *q = m->body;
+    if (env == QUEUE_MESSAGE)
+        return e->err = sw_queue_message_decode(q->exp_type, q->data, r, e);
+    struct of_bytes content = env == NATIVE ? ((const struct of_qos *)m->body)->content : q->data;
+    return e->err = qos_request_decode(r, content.p, content.n, e);
+}
+
+static int
+refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+{
+    if (e->errnum)
+        log_warning_by(QOS, LOG_REQUEST(conn_peer(c), m->xid),
+                       "the kernel refuses a queue request: %s", e->text);
+    else if (of_err_type(e->err) == OFPET_SCHED_FAILED) /* others: control/conn-request.c */
+        log_info_by(QOS, LOG_REQUEST(conn_peer(c), m->xid), "refused: %s", e->text);
+    return sw_qos_refuse(c, m, env, e);
+}
+
+static void
+print_request(const void *of, char *out, size_t n)
+{
+    const struct qos_request *r = of;
+    int len = snprintf(out, n, "qos-%s ", r->sched->name); /* as dpctl says it */
+    qos_request_print(r, out + len, n - (size_t)len);
+}
+
+/* c NULL: it has gone. */
+static void
+carried_out(struct sw *sw, const struct conn *c, uint32_t xid, const struct qos_request *r)
+{
+    log_info_made(QOS, LOG_REQUEST(c ? conn_peer(c) : "a peer that has gone", xid), "a request",
+                  print_request, r);
+    sw_qos_notify_request(sw, r);
+}
+
+/* A request whose plan takes many turns: what its end needs. */
+struct late {
+    struct sw *sw;
+    struct qos_request r;
+    enum envelope env;
+    size_t n;
+    uint8_t message[];
+};
+
+static bool
+late_agreed(void *ctx, struct conn *c)
+{
+    return true;
+}
+
+static void
+late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+{
+    struct late *l = ctx;
+    struct of_msg m = {.xid = of_get32(l->message + 4), .raw = {l->message, l->n}};
+    int err = done || !c || !e ? 0 : refuse_logged(c, &m, l->env, e);
+    if (err > 0)
+        conn_error(c, &m, err);
+    if (done)
+        carried_out(l->sw, c, m.xid, &l->r);
+    free(l);
+}
+
+static int
+carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
+{
+    static const struct kernel_work work = {.agreed = late_agreed, .over = late_over};
+    struct late *l = malloc(sizeof *l + m->raw.n);
+    if (!l) {
+        qos_abort(sw->qos);
+        return -ENOMEM;
+    }
+    *l = (struct late){.sw = sw, .r = *r, .env = sw_qos_envelope(m), .n = m->raw.n};
+    memcpy(l->message, m->raw.p, m->raw.n);
+    sw_kernel_steps_begin(sw, c, &work, l);
+    return 0;
+}
+
+int
+handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    if (sw_qos_decode(m, &r, &e))
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+    qos_begin(sw->qos);
+    if (sw_qos_execute(sw, sw_slice_of(c), &r, &e)) {
+        qos_abort(sw->qos);
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+    }
+    if (sw_kernel_steps_needed(sw))
+        return carry_out_later(sw, c, m, &r);
+    if ((e.err = qos_commit(sw->qos, NULL, &e)))
+        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+    carried_out(sw, c, m->xid, &r);
+    return 0;
+}
+
+/* ------------------------------------------------------------------ QOS_DUMP */
+
+static bool
+collect_entry(void *ctx, const struct qos_entry *e)
+{
+    struct of_wr *w = ctx;
+    qos_entry_encode(w, e);
+    return !w->overflow;
+}
+
+static int
+read_entries(struct sw *sw, const struct queue_question *q, struct of_wr *out, struct qos_error *e)
+{
+    return e->err = qos_dump(sw->qos, q->port, q->queue, collect_entry, out, e);
+}
+
+int
+handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    const struct of_mp_experimenter *r = m->body;
+    struct queue_question q = {QUEUE_REPLY_ENTRIES, of_get32(r->data.p), of_get32(r->data.p + 4),
+                               read_entries};
+    struct qos_error e = {0};
+    int err = sw_queue_reply(sw, c, m, &q, &e);
+    return e.err ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : err;
+}
