@@ -4,8 +4,8 @@
 
 #include <oflib/openflow10.h>
 
+#include <flow/actions.h>
 #include <oflib/wire.h>
-#include <table/actions.h>
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* A packet's way through tables, groups and meters (5.1, 5.9 to 5.12). */
 #include <dataplane/pipeline-inside.h>
 
-#include <table/action-set.h>
+#include <flow/action-set.h>
 #include <table/flow-cache.h>
 
 #include <oflib/openflow10.h>

@@ -10,8 +10,8 @@
 #include <requests/handlers.h>
 
 #include <daemon/log.h>
+#include <normal/vlans.h>
 #include <stream/address.h>
-#include <table/vlans.h>
 
 #include <errno.h>
 #include <poll.h>

@@ -9,7 +9,7 @@
 
 #include <daemon/log.h>
 #include <daemon/notify.h>
-#include <table/vlans.h>
+#include <normal/vlans.h>
 
 #include <dirent.h>
 #include <errno.h>

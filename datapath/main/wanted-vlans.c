@@ -2,7 +2,7 @@
 /* The ports' VLANs: --port=eth1,vlan=10, and the keys vlan and trunk of [port eth1]. */
 #include "wanted.h"
 
-#include <table/vlans.h>
+#include <normal/vlans.h>
 
 #include <stdio.h>
 #include <string.h>

@@ -4,8 +4,8 @@
 #ifndef MEGAFLOW_PLAN_INSIDE_H
 #define MEGAFLOW_PLAN_INSIDE_H
 
+#include <flow/actions.h>
 #include <megaflow/plan.h>
-#include <table/actions.h>
 
 /* What a push has hidden. */
 struct hidden_tag {

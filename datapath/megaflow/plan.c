@@ -6,9 +6,9 @@
 #include <dataplane/pipeline-inside.h>
 #include <megaflow/megaflow.h>
 
+#include <flow/action-set.h>
 #include <packet/headers.h>
 #include <shared/clock.h>
-#include <table/action-set.h>
 
 #include <string.h>
 

@@ -5,8 +5,8 @@
 #ifndef REQUESTS_FLOW_LIST_H
 #define REQUESTS_FLOW_LIST_H
 
+#include <flow/flow-filter.h>
 #include <switch/switch.h>
-#include <table/flow-filter.h>
 
 struct flow_list {
     struct sw *sw;

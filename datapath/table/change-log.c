@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "change-log.h"
 
-#include <table/classifier.h>
+#include <classifier/classifier.h>
 #include <table/tables.h>
 
 #include <stdlib.h>

@@ -13,7 +13,7 @@
 #ifndef TABLE_CHANGE_LOG_H
 #define TABLE_CHANGE_LOG_H
 
-#include <table/flow.h>
+#include <flow/flow.h>
 
 /* On a 32-bit processor numbers begin anew after 2^32 changes. */
 typedef unsigned long change_number;

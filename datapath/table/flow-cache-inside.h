@@ -5,8 +5,8 @@
 
 #include "tables-inside.h"
 
+#include <flow/actions.h>
 #include <packet/key-hash.h>
-#include <table/actions.h>
 #include <table/flow-cache.h>
 
 #define CACHE_MASKS 16

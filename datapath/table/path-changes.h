@@ -6,7 +6,7 @@
 
 #include "change-log.h"
 
-#include <table/actions.h>
+#include <flow/actions.h>
 #include <table/flow-cache.h>
 
 /* Whether no change after `from`, up to `to`, concerns the packets in any of the path's tables.  now:

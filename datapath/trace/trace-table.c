@@ -2,7 +2,7 @@
 /* A trace in the tables: which flow matched, and why those above it did not. */
 #include "trace-inside.h"
 
-#include <table/nearest.h>
+#include <classifier/nearest.h>
 
 static void
 flow_match(const struct flow *f, struct fields *out)

@@ -10,8 +10,8 @@
 
 #include "../../datapath/megaflow/plan-inside.h"
 
+#include <flow/actions.h>
 #include <packet/headers.h>
-#include <table/actions.h>
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -171,7 +171,7 @@ wire_of(struct __sk_buff *skb, __u32 where)
     return w;
 }
 
-/* As take() of table/meters.c, without what several workers may hold. */
+/* As take() of group/meters.c, without what several workers may hold. */
 static __always_inline int
 passes_band(struct offload_meter *m, __u32 i, const struct wire *w, __u64 now)
 {

@@ -7,8 +7,8 @@
  */
 #include "random.h"
 
+#include <flow/actions.h>
 #include <packet/packet.h>
-#include <table/actions.h>
 
 #include <stdio.h>
 #include <stdlib.h>

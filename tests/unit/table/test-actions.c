@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The actions' rows: each is whole, in the action set's order, and the cache relies on a key no
  * further than the row says. */
+#include <flow/actions.h>
 #include <shared/rcu.h>
-#include <table/actions.h>
 #include <table/flow-cache.h>
 
 #include <oflib/text.h>

@@ -2,10 +2,10 @@
 /* Change sets of random flow-, group- and meter-mods.  An undone set leaves everything as it was,
  * down to the objects; a committed one has the effect of its changes one by one; and a reader on
  * the side before the set sees the old state. */
+#include <group/groups.h>
+#include <group/meters.h>
 #include <shared/change-set.h>
 #include <shared/rcu.h>
-#include <table/groups.h>
-#include <table/meters.h>
 #include <table/tables.h>
 
 #include <oflib/text.h>

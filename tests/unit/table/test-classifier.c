@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The classifier compared with a linear search, for random flows and keys; walks and overlaps
  * compared with their definitions; what is said of the flows that a key misses. */
+#include <classifier/classifier.h>
+#include <classifier/nearest.h>
 #include <shared/rcu.h>
-#include <table/classifier.h>
-#include <table/nearest.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Places of counters: nobody's is another's, whatever is given back in between. */
-#include <table/classifier.h>
+#include <classifier/classifier.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group-mods that must be refused: bad fields, circles and chains that are too deep. */
+#include <group/groups.h>
 #include <shared/rcu.h>
-#include <table/groups.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the kernel did for the switch: counted beside the workers, and meters' buckets that it shares. */
+#include <group/groups.h>
+#include <group/meters.h>
 #include <shared/rcu.h>
-#include <table/groups.h>
-#include <table/meters.h>
 #include <table/tables.h>
 
 #include <setjmp.h>

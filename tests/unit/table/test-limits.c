@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits by the machine's memory, and how much that is under control groups. */
 #include <daemon/machine-memory.h>
-#include <table/limits.h>
+#include <flow/limits.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

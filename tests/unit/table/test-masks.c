@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Thousands of masks, with few flows and many, that come and go: lookups compared with a linear
  * search, the bits that they depend on, the list of masks, and readers meanwhile. */
+#include <classifier/classifier.h>
 #include <shared/rcu.h>
-#include <table/classifier.h>
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Meters: what passes over time, with the test's own clock. */
+#include <group/meters.h>
 #include <shared/rcu.h>
-#include <table/meters.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A thread counts packets in a group and a meter while another modifies them: no count is lost.
  * tests/run builds it with the thread sanitizer too. */
+#include <group/groups.h>
+#include <group/meters.h>
 #include <shared/rcu.h>
-#include <table/groups.h>
-#include <table/meters.h>
 
 #include <pthread.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <table/normal.h>
+#include <normal/normal.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

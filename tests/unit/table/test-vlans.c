@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <table/vlans.h>
+#include <normal/vlans.h>
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The cost of a change among many flows, masks or groups depends on the change, not on how many
  * there are.  Work is counted; the bounds on time are far above what it takes. */
+#include <group/groups.h>
+#include <group/meters.h>
 #include <shared/rcu.h>
-#include <table/groups.h>
-#include <table/meters.h>
 #include <table/tables.h>
 
 #include <setjmp.h>

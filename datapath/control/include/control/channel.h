@@ -17,7 +17,7 @@
 #ifndef CONTROL_CHANNEL_H
 #define CONTROL_CHANNEL_H
 
-#include <control/loop.h>
+#include <loop/loop.h>
 
 #include <oflib/codec.h>
 #include <oflib/openflow10.h>

@@ -8,14 +8,14 @@
 #include <dataplane/offload-sample.h>
 #include <dataplane/worker-awake.h>
 #include <dataplane/worker-watch.h>
+#include <group/groups.h>
+#include <group/meters.h>
+#include <normal/normal.h>
+#include <normal/vlans.h>
 #include <port/port.h>
 #include <shared/atomics.h>
 #include <shared/ring.h>
-#include <table/groups.h>
-#include <table/meters.h>
-#include <table/normal.h>
 #include <table/tables.h>
-#include <table/vlans.h>
 
 #include <pthread.h>
 #include <string.h>

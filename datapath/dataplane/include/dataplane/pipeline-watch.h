@@ -6,7 +6,7 @@
 #define DATAPLANE_PIPELINE_WATCH_H
 
 #include <dataplane/dp.h>
-#include <table/action-set.h>
+#include <flow/action-set.h>
 
 struct step;
 

@@ -170,7 +170,7 @@ struct offload_port {
     __u64 zero2[7];
 };
 
-/* A meter's bands that drop.  Cost and room as table/meters.h has them, in sixteenths of ns. */
+/* A meter's bands that drop.  Cost and room as group/meters.h has them, in sixteenths of ns. */
 struct offload_meter {
     __u32 packets; /* rates are in packets/s, not kbit/s */
     __u32 n_bands;

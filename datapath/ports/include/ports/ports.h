@@ -29,7 +29,7 @@ int sw_ports_del(struct sw *sw, uint32_t no, struct qos_error *e);
 void sw_ports_close_all(struct sw *sw);
 void sw_ports_close_local(struct sw *sw);
 
-/* The VLANs of NORMAL that the port of this number has, or is to have; NULL: all (table/vlans.h).  NORMAL
+/* The VLANs of NORMAL that the port of this number has, or is to have; NULL: all (normal/vlans.h).  NORMAL
  * forgets its stations.  -ENOMEM: as before. */
 int sw_ports_set_vlans(struct sw *sw, uint32_t no, const struct vlans *v);
 

@@ -4,10 +4,10 @@
 #ifndef TABLE_TABLES_H
 #define TABLE_TABLES_H
 
-#include <table/classifier.h>
+#include <classifier/classifier.h>
+#include <flow/flow-filter.h>
+#include <flow/limits.h>
 #include <table/features.h>
-#include <table/flow-filter.h>
-#include <table/limits.h>
 
 #define TABLES_MAX     255
 #define TABLES_DEFAULT 64

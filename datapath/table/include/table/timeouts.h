@@ -7,7 +7,7 @@
 #ifndef TABLE_TIMEOUTS_H
 #define TABLE_TIMEOUTS_H
 
-#include <table/flow.h>
+#include <flow/flow.h>
 
 struct timeouts;
 
