@@ -7,17 +7,6 @@
 #include <errno.h>
 #include <string.h>
 
-struct flow_counter *
-flow_counters_new(uint32_t n, unsigned workers, bool kernel)
-{
-    size_t bytes = (size_t)flow_counters_apart(n, workers) * flow_counters_slots(workers, kernel) *
-                   sizeof(struct flow_counter);
-    if (workers == 1)
-        return calloc(1, bytes);
-    void *v = aligned_alloc(COUNTER_LINE, bytes);
-    return v ? memset(v, 0, bytes) : NULL;
-}
-
 void
 classifier_init(struct classifier *c)
 {

@@ -7,6 +7,17 @@
 #define PAGE   FLOW_COUNTERS_STRIDE
 #define PLACES (PAGE / sizeof(struct flow_counter))
 
+struct flow_counter *
+flow_counters_new(uint32_t n, unsigned workers, bool kernel)
+{
+    size_t bytes = (size_t)flow_counters_apart(n, workers) * flow_counters_slots(workers, kernel) *
+                   sizeof(struct flow_counter);
+    if (workers == 1)
+        return calloc(1, bytes);
+    void *v = aligned_alloc(COUNTER_LINE, bytes);
+    return v ? memset(v, 0, bytes) : NULL;
+}
+
 /* What is in the first places of the first worker's page, which no flow gets. */
 struct page_head {
     struct page_head *next, **at; /* of the pages with room; at NULL: it has none */

@@ -113,6 +113,20 @@ class TestStructure(unittest.TestCase):
         with mock.patch.dict(structure.CIRCLES, {'high': 2}):
             self.assertEqual(self.broken(), [])
 
+    def test_call_of_a_room_above(self):
+        """A prototype of one's own is no way around the table."""
+        self.write('low/a.c', 'int high_b(void);\nint a(void) { return high_b(); }\n')
+        self.write('high/b.c', 'int high_b(void) { return 1; }\n')
+        self.build("'low/a.c', 'high/b.c', 'high/high.c'")
+        self.assertIn('direction: low/a.c calls high_b of high/b.c', self.broken())
+
+    def test_large_room(self):
+        for n in range(10):
+            self.write(f'high/{n}.c', '// row\n' * 501)
+        self.assertEqual([b.split(' lines')[0] for b in self.broken()], ['room: high has 5016'])
+        with mock.patch.dict(structure.LONGER, {'high': 'rows'}):
+            self.assertEqual(self.broken(), [])
+
     def test_function_that_nobody_calls(self):
         self.write('high/a.c', 'int\nunused(void)\n{\n    return 1;\n}\nint\nrow(void)\n{\n    return 2;\n}\n'
                    'int (*const rows[])(void) = {row};\n')
