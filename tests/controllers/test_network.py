@@ -214,14 +214,14 @@ def asks(conn):
 
 def test_profiles_mean_what_dpctl_means():
     """For each shipped profile, on an empty port and over another one: the steps of dpctl --dry-run."""
-    names = sorted(name for name in os.listdir(f'{topo.REPOSITORY}/examples') if name.endswith('.qos'))
+    names = sorted(name for name in os.listdir(f'{topo.REPOSITORY}/docs/examples') if name.endswith('.qos'))
     render = Dpctl(topo.binary('utils/dpctl/dpctl'))
     with topo.Topology(ports=2) as t, topo.Switch(t) as switch, switch.connect() as conn:
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=0,rate=7mbit')
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=2,rate=1mbit,ceil=7mbit')
         switch.dpctl('qos-pfifo', 'cmd=add,port=2,class=2,limit=7')
         for name in names:
-            path = f'{topo.REPOSITORY}/examples/{name}'
+            path = f'{topo.REPOSITORY}/docs/examples/{name}'
             with open(path, encoding='utf-8') as f:
                 profile = Profile(name, f.read(), (), name)
             for port in 'port=1', 'port=2', 'port=1,2':

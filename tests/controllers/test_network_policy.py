@@ -16,7 +16,7 @@ from ofqos.network import nothing, policy, schema  # noqa: E402
 from ofqos.network.dpctl import Dpctl, NotRendered  # noqa: E402
 
 needs_dpctl = pytest.mark.skipif(not build_directory(), reason='no build with dpctl found')
-EXAMPLES = sorted(name for name in os.listdir(f'{REPOSITORY}/examples') if name.endswith('.qos'))
+EXAMPLES = sorted(name for name in os.listdir(f'{REPOSITORY}/docs/examples') if name.endswith('.qos'))
 GOOD = '''
 revision: 7
 on_drift: report
@@ -46,7 +46,7 @@ def read(text, files=None):
     def opener(name):
         if files and name in files:
             return files[name]
-        with open(f'{REPOSITORY}/examples/{name}', encoding='utf-8') as f:
+        with open(f'{REPOSITORY}/docs/examples/{name}', encoding='utf-8') as f:
             return f.read()
     return policy.parse_policy(text, 'p.yaml', opener, 3)
 
@@ -182,7 +182,7 @@ def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
 def test_command(tmp_path):
     def run(text, *words):
         path = tmp_path / 'p.yaml'
-        path.write_text(text.replace('office.qos', f'{REPOSITORY}/examples/office.qos'))
+        path.write_text(text.replace('office.qos', f'{REPOSITORY}/docs/examples/office.qos'))
         return subprocess.run(
             [sys.executable, '-m', 'ofqos.network.cli', *words, 'check', str(path)], text=True, check=False,
             env=dict(os.environ, PYTHONPATH=PACKAGE, OFQOS_DPCTL=binary('utils/dpctl/dpctl')),

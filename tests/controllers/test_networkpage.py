@@ -33,7 +33,7 @@ def test_commands(words):
 
 
 def test_policy():
-    office = (REPOSITORY / 'examples/office.qos').read_text(encoding='utf-8')
+    office = (REPOSITORY / 'docs/examples/office.qos').read_text(encoding='utf-8')
     policy = parse_policy(block('The policy file'), 'network.md', {'office.qos': office}.__getitem__, 1)
     assert policy.switches and policy.maps and policy.profiles
 

@@ -20,7 +20,7 @@ TOGETHER = [('dpctl', 'answers'), ('qos-request', 'model', 'netlink')]
 COMMANDS = ['utils/dpctl/core/*.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/commands/*.c', 'utils/dpctl/metrics/*.c']
 # A name with ! is left out: no input comes to it.  Of what is left out:
 # - the harness stands in its place (dpctl.c, fuzz-netlink.c): core/remote.c, signals.c, file.c, local.c, top/terminal.c
-# - help and manual pages are made of what the program knows (tests/unit/manual): daemon/options-help.c
+# - help and manual pages are made of what the program knows (tests/unit/manual): lib/daemon/options-help.c
 # - it counts, waits or sends, and reads nothing: packet/drop-log.c
 SOURCES = {
     'decode': ['oflib/decode.c', 'oflib/messages.c', 'oflib/wire.c', 'oflib/oxm.c', 'oflib/arena.c'],
@@ -37,11 +37,11 @@ SOURCES = {
                 'datapath/megaflow/plan-edit.c'],
     'of10': ['datapath/of10/*.c', 'oflib/match10.c', 'oflib/messages10.c'],
     'channel': ['datapath/control/conn*.c', 'datapath/control/bundle.c'],
-    'config': ['daemon/config*.c', 'daemon/options*.c', 'daemon/settings*.c', '!daemon/options-help.c'],
+    'config': ['lib/daemon/config*.c', 'lib/daemon/options*.c', 'lib/daemon/settings*.c', '!lib/daemon/options-help.c'],
     'trace': ['datapath/switch/trace*.c'],
     'frames': ['utils/dpctl/core/frames.c'],
     'netlink': ['qos/netlink/*.c'],
-    'tls': ['stream/tls*.c'],
+    'tls': ['lib/stream/tls*.c'],
     'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/requests/slice.c'],
     'dpctl': ['utils/dpctl/*.c', *COMMANDS, '!utils/dpctl/core/remote.c', '!utils/dpctl/core/signals.c',
               '!utils/dpctl/core/file.c', '!utils/dpctl/core/local.c'],
@@ -56,7 +56,7 @@ WITHOUT_INPUT = [
     ('datapath/control/*', r'bundle_(own_\w+|owner|committed|has_qos|messages)|conn_(by|common_name|counters|is_of10|is_tls|lost'
      r'|log_received|peer|phase_name|refuse|target|wants_packet_in|notify)|own_writes|on_timer|wake_at|log_local|log_message',
      'the switch asks for it, or time does'),
-    ('daemon/*', r'daemon_settings_(check_memory|same|where)|daemon_options|print_help', 'for other programs, and reloads'),
+    ('lib/daemon/*', r'daemon_settings_(check_memory|same|where)|daemon_options|print_help', 'for other programs, and reloads'),
     ('datapath/offload/table.c', r'offload_(alive|counts|meter\w*|used)|has_left', 'control thread, and another processor'),
     ('datapath/offload/bpf/*', r'passes_(band|meter)|give_up|pass', 'meters, and tc without a program'),
     ('datapath/switch/trace*', r'watch_(no_more_buckets|no_packet_in|standalone)', 'the switch of the harness is none such'),
@@ -64,7 +64,7 @@ WITHOUT_INPUT = [
     ('datapath/slice/slice.c', r'slice_hold', 'has a connection: unit/slice'),
     ('qos/profile/*', r'(app|name)_at|qos_map_(name|key)_at|qos_map_(answers|cookie)|no_host|take_proto|qos_dns_pattern'
      r'|qos_profile_(fit|is_optional)|bad_(file|word)|read_file', 'dpctl calls it: targets dpctl and answers'),
-    ('stream/*', r'stream_tls_load_again', 'a reload'),
+    ('lib/stream/*', r'stream_tls_load_again', 'a reload'),
     ('oflib/arena.c', r'of_arena_(free|room|text)', 'the program asks for it'),
     ('oflib/state.c', r'of_state_mark_encode', 'writes'),
     ('oflib/oxm.c', r'oxm_set_number', 'text: target text'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A newcomer's clone: ./demo as root, then what README's "Use it" says, as the one who cloned."""
+"""A newcomer's clone: scripts/demo/run as root, then what README's "Use it" says, as the one who cloned."""
 import os
 import re
 import shutil
@@ -42,7 +42,7 @@ def use_it(path):
 
 @pytest.mark.slow
 def test_the_demo_is_not_in_the_way(clone):
-    done = subprocess.run(['./demo', '--no-install', '--seconds=8'], cwd=clone, text=True,
+    done = subprocess.run(['scripts/demo/run', '--no-install', '--seconds=8'], cwd=clone, text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=600)
     # How well the rates hold is not asked here: the machine is busy.

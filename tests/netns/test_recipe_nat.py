@@ -27,7 +27,7 @@ SERVER, WAN, LAN, CLIENT, FIRST = '203.0.113.1', '203.0.113.2', '192.168.1.1', '
 UP, DOWN = 19, 95                       # Mbit/s, as the recipe has them
 VOICE, WORK, REST = 10, 20, 40          # of home-router.qos
 EF = 0xb8
-PROFILE = 'dpctl qos-apply examples/home-router.qos'
+PROFILE = 'dpctl qos-apply docs/examples/home-router.qos'
 # A line -> what it must say.
 WRONG = {
     f'{PROFILE} port=lan up=19mbit down=95mbit': ['no port with this name', 'did you mean wan?'],
@@ -274,7 +274,7 @@ def again(commands):
 def test_the_recipe(topo, offload):
     commands = commands_of_the_recipe()
     started = [c.replace('ofdatapath', f'ofdatapath {offload}') if offload.startswith('-') else c for c in commands]
-    before = '' if tc.has_scheduler('fq_codel') else "sed -i 's/^fq_codel/try fq_codel/' examples/*.qos\n"
+    before = '' if tc.has_scheduler('fq_codel') else "sed -i 's/^fq_codel/try fq_codel/' docs/examples/*.qos\n"
     tried = {} if EMULATED else WRONG     # an emulated processor takes minutes, and knows no more
     wrong = ''.join(f"say '{c}'\ntimeout 60 {c} 2>&1 && echo 'WAS DONE'\n" for c in tried)
 

@@ -46,7 +46,7 @@ class Packets(NamedTuple):
 PRELUDE = '''
 mount -t tmpfs tmpfs /run/ofqos && mount --bind "$BUILD" /mnt && mount -t tmpfs tmpfs /tmp || exit 3
 export LC_ALL=C PATH=/mnt/utils/dpctl:/mnt/datapath:$PATH
-mkdir /tmp/here && cp -r examples /tmp/here && cd /tmp/here || exit 3
+mkdir -p /tmp/here/docs && cp -r docs/examples /tmp/here/docs && cd /tmp/here || exit 3
 say() { printf '\\n+ %s\\n' "$*"; }
 serve() {
     case $* in *--detach*) "$@" ;; *) "$@" & daemon=$! ;; esac

@@ -271,7 +271,7 @@ def m3_even(p):
 
 def m4(p):
     net = Net(3, bw=10)
-    net.dpctl('qos-apply', os.path.join(REPOSITORY, 'examples/tenants.qos'), f'port={PORT}')
+    net.dpctl('qos-apply', os.path.join(REPOSITORY, 'docs/examples/tenants.qos'), f'port={PORT}')
     users = {11: 1, 12: 2, 21: 1, 22: 2}                # queue: host
     for queue, host in users.items():
         net.into(queue, f'in_port={host},eth_type=0x800,ip_proto=6,tcp_dst={5000 + queue}')

@@ -133,7 +133,7 @@ class S(Experiment):
     set_up = ('Eight hosts, host n sends UDP to host n + 4 over one port of 8 Mbit/s with four '
               'queues, one a flow (a second switch behind that port leads to hosts 5 to 8). flow_4 '
               'begins, then flow_3, flow_2 and flow_1 at equal intervals. The queues are the '
-              'profiles examples/sfq.qos, pq.qos, cbwfq.qos and llq.qos, applied by dpctl '
+              'profiles docs/examples/sfq.qos, pq.qos, cbwfq.qos and llq.qos, applied by dpctl '
               'qos-apply. Rates are UDP payload, from the queues\' byte counters; the queues\' 8 '
               'Mbit/s are of Ethernet frames, which leaves 7.78 of payload over IPv4. Jitter (the '
               'mean of its reports) and loss are iperf3\'s. Then the same port, profile '
@@ -186,7 +186,7 @@ class S(Experiment):
 
     @staticmethod
     def profile(line, name, fifos=False):
-        path = os.path.join(REPOSITORY, f'examples/{name}.qos')
+        path = os.path.join(REPOSITORY, f'docs/examples/{name}.qos')
         with open(path) as f, tempfile.NamedTemporaryFile('w', suffix='.qos') as changed:
             if fifos:
                 changed.write(re.sub(r'^sfq (class=\d+).*', r'bfifo \1,limit=60000b', f.read(),

@@ -230,7 +230,7 @@ class Metrics(Dpctl):
         with tempfile.TemporaryDirectory() as d, Small() as switch:
             os.symlink(fixture.DPCTL, d + '/dpctl')
             env = {'PATH': d + ':' + os.environ['PATH'], 'DPCTL_SWITCH': 'unix:' + switch.path}
-            cgi = ['sh', ROOT + '/examples/ofqos-metrics.cgi']
+            cgi = ['sh', ROOT + '/docs/examples/ofqos-metrics.cgi']
             done = subprocess.run(cgi, env={**env, 'HTTP_ACCEPT': 'application/openmetrics-text'},
                                   stdout=subprocess.PIPE, text=True, check=True)
             head, _, body = done.stdout.partition('\n\n')

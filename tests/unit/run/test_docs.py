@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import subprocess
 import unittest
 
 from support.script import TOP
@@ -10,7 +11,7 @@ from support.script import TOP
 DOCUMENTS = [p for p in glob.glob('**/*.md', root_dir=TOP, recursive=True)
              if not p.startswith('build')]
 # Documents about the source: each path in backquotes is there.
-ABOUT_SOURCE = ['CONTRIBUTING.md', 'docs/architecture.md', 'docs/tour.md', 'tests/README.md']
+ABOUT_SOURCE = ['docs/CONTRIBUTING.md', 'docs/architecture.md', 'docs/tour.md', 'tests/README.md']
 WITH_FUNCTIONS = ['docs/tour.md']
 
 
@@ -55,6 +56,16 @@ class TestDocuments(unittest.TestCase):
                         not word.startswith('build') and not named(word):
                     wrong.append(f'{document}: {word}')
         self.assertEqual(wrong, [])
+
+    def test_top_level(self):
+        """Small enough to take in at a look, and README says what each directory is for"""
+        listed = subprocess.run(['git', 'ls-files', '--cached'], cwd=TOP, stdout=subprocess.PIPE, text=True, check=False)
+        if listed.returncode:
+            self.skipTest('no git here')
+        entries = {path.split('/')[0] for path in listed.stdout.splitlines() if not path.startswith('.')}
+        self.assertLessEqual(len(entries), 16, sorted(entries))
+        self.assertEqual([e for e in entries if os.path.isdir(os.path.join(TOP, e))
+                          and f'`{e}/' not in read('README.md')], [])
 
     def test_functions(self):
         words = set()

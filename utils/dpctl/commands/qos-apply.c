@@ -249,20 +249,24 @@ is_in(const char *directory, const char *name, char *path, size_t size)
     return false;
 }
 
-/* A name without a path, such as home-router, is also looked for among the examples: where they are
- * installed, in this directory's examples/, and in those of the tree that dpctl was built in. */
+/* A name without a path, such as home-router (or examples/home-router.qos), is also looked for among the examples:
+ * in this directory's docs/, where they are installed, and in those of the tree that dpctl was built in. */
 static const char *
 find_profile(struct ctx *c, const char *name)
 {
-    static const char *const directories[] = {"", "examples/", EXAMPLES "/", "/proc/self/exe"};
+    static const char *const directories[] = {"", "docs/examples/", EXAMPLES "/", "/proc/self/exe"};
     char path[PATH_MAX], program[PATH_MAX - 64];
-    if (strchr(name, '/') || !strcmp(name, "-") || !access(name, F_OK))
+    if (!strcmp(name, "-") || !access(name, F_OK))
+        return name;
+    if (!strncmp(name, "examples/", 9))
+        name += 9;
+    if (strchr(name, '/'))
         return name;
     for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
         ssize_t n = readlink(directories[i], program, sizeof program - 32);
         if (n > 0) {
             program[n] = '\0';
-            strcpy(strrchr(program, '/') + 1, "../../../examples/");
+            strcpy(strrchr(program, '/') + 1, "../../../docs/examples/");
         }
         if (is_in(n > 0 ? program : directories[i], name, path, sizeof path))
             return words_keep(c, path, strlen(path));
@@ -334,7 +338,7 @@ static const struct command rows[] = {
      .args = "FILE PORT|port=N,...|all [NAME=VALUE...] [--dry-run]",
      .help = "makes ports' queues what a profile says",
      .text = apply_help,
-     .examples = "qos-apply examples/home-router.qos port=1 up=20mbit down=100mbit\n"
+     .examples = "qos-apply home-router port=1 up=20mbit down=100mbit\n"
                  "qos-apply home-router eth2 up=20mbit down=100mbit",
      .run = qos_apply,
      .options = COMMAND_DRY_RUN},

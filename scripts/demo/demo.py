@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measuring part of ./demo (Python standard library only); ./demo --help explains it."""
+"""The measuring part of scripts/demo/run (Python standard library only); scripts/demo/run --help explains it."""
 import argparse
 import contextlib
 import json
@@ -15,7 +15,7 @@ import time
 
 import demo_plot
 
-HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.realpath(os.path.join(os.path.dirname(__file__), '../..'))
 BUILD = os.path.join(HERE, 'build-demo')     # the user's own is not root's
 DPCTL = os.path.join(BUILD, 'utils/dpctl/dpctl')
 MBIT = 1_000_000
