@@ -115,7 +115,7 @@ REFUSALS = [
     (1, 'at most 0% is left', ('bw-group', 'port=1,group=3,share=1%')),
     (2, "'1furlong' has an unknown unit", ('bw-total', 'port=1,out=1furlong')),
     (2, 'out must be more than 0', ('bw-total', 'port=1,out=0')),
-    (2, 'no port given: add port=N', ('bw-total', 'out=1mbit')),
+    (2, 'no port given: write port=1', ('bw-total', 'out=1mbit')),
     (2, 'no total given', ('bw-total', 'port=1')),
     (2, "unknown word 'rate=1mbit'", ('bw-total', 'port=1,rate=1mbit')),
     (2, "unknown word 't=5'", ('bw-total', 'port=1,t=5')),

@@ -234,6 +234,6 @@ def test_refusals_say_what_would_be_right(topo):
         assert '50ms to 2s' in refused(good + ',interval=1ms')
         assert 'limit must be 1ms to 5s' in refused(good + ',limit=1us')
         assert 'out or in' in refused(good + ',direction=up')
-        assert "unknown key 'colour'" in refused(good + ',colour=red')
+        assert "unknown word 'colour=red'" in refused(good + ',colour=red')
         assert 'make it first' in refused(good + ',class=7')
         assert not tc.root(topo.switch_ns, 'p2') or 'htb' != tc.root(topo.switch_ns, 'p2')['kind']

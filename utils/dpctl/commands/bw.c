@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bw-total, bw-group, bw-del: a port's total for each direction, and the groups that share it. */
 #include <core/command.h>
-#include <core/ports.h>
 #include <core/say.h>
 #include <core/whole.h>
 #include <core/words.h>
 #include <queues/bw.h>
+#include <queues/keys.h>
 
-#include <oflib/near.h>
 #include <qos/sched/units.h>
 
 #include <stdio.h>
@@ -15,10 +14,10 @@
 
 #define ALL_PPM 1000000u
 
-enum { BOTH_WAYS = -1 };
+enum { BOTH_WAYS = QOS_IN + 1 };
 
 struct amounts {
-    uint32_t port, group; /* OFPP_ANY, 0: not given */
+    uint32_t port, group; /* the last one */
     int dir;
     uint64_t rate[2]; /* by enum qos_direction; 0: not given */
     bool total;
@@ -26,31 +25,34 @@ struct amounts {
         uint32_t group;
         uint64_t ppm; /* 0: not given */
     } * shares;
-    size_t n;
+    size_t n, room;
 };
 
 /* ------------------------------------------------------------------------ words */
 
 static enum status
-take_rate(struct ctx *c, const char *key, const char *text, uint64_t *rate)
+take_rate(struct ctx *c, const struct key *k, char *text, void *to)
 {
-    char why[512];
-    if (qos_parse_rate(text, rate, why, sizeof why))
-        return say_usage(c, "%s=%s", key, why);
-    if (!*rate)
-        return say_usage(c, "%s must be more than 0; bw-del port=N,total removes the total", key);
-    qos_rate_doubt(key, text, why, sizeof why);
-    return say_doubt(c, why);
+    uint64_t rate = 1;
+    if (!qos_parse_rate(text, &rate, c->parse.why, sizeof c->parse.why) && !rate)
+        return say_usage(c, "%s must be more than 0; bw-del port=N,total removes the total",
+                         k->name);
+    return key_rate(c, k, text, to);
 }
 
 /* "group=2" */
 static enum status
-open_share(struct ctx *c, const char *text, struct amounts *a)
+open_share(struct ctx *c, const struct key *k, char *text, void *to)
 {
+    struct amounts *a = to;
     enum status st = bw_take_group(c, text, &a->group);
     for (size_t i = 0; !st && i < a->n; i++)
         if (a->shares[i].group == a->group)
             return say_usage(c, "group %u is given twice", (unsigned)a->group);
+    struct share *v = words_room(c, a->shares, a->n, &a->room, sizeof *v);
+    if (!v)
+        return say_memory(c);
+    a->shares = v;
     a->shares[a->n++] = (struct share){a->group, 0};
     return st;
 }
@@ -63,8 +65,9 @@ is_percentage(const char *text)
 }
 
 static enum status
-take_share(struct ctx *c, const char *text, struct amounts *a)
+take_share(struct ctx *c, const struct key *k, char *text, void *to)
 {
+    const struct amounts *a = to;
     char why[256], percent[32];
     struct share *s = a->n ? &a->shares[a->n - 1] : NULL;
     if (!s || s->ppm)
@@ -78,70 +81,33 @@ take_share(struct ctx *c, const char *text, struct amounts *a)
                            (unsigned)s->group, text);
 }
 
-static enum status
-take_direction(struct ctx *c, const char *text, int *dir)
-{
-    static const char *const names[] = {[QOS_OUT] = "out", [QOS_IN] = "in"};
-    for (*dir = QOS_OUT; *dir <= QOS_IN; ++*dir)
-        if (!strcasecmp(text, names[*dir]))
-            return DPCTL_OK;
-    *dir = BOTH_WAYS;
-    return strcasecmp(text, "both")
-               ? say_usage(c, "direction must be in, out or both, not '%s'", text)
-               : DPCTL_OK;
-}
-
-static enum status
-unknown_amount(struct ctx *c, const char *word, const char *keys)
-{
-    char name[16], text[OF_NEAR_TEXT];
-    struct of_near near = of_near(word, strcspn(word, "="));
-    for (const char *at = keys; *(at += strspn(at, " =")); at += strlen(name)) {
-        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, " ="), at);
-        of_near_try(&near, name);
+#define TO(member) KEY_TO(struct amounts, member)
+#define KEY_OF_PORT                                                                                \
+    {                                                                                              \
+        "port", key_port, TO(port), .need = "port=1"                                               \
     }
-    return say_usage(c, "unknown word '%.40s'%s", word, of_near_text(&near, text, sizeof text));
-}
-
-/* `keys`: those that the command takes, each between blanks: " port= total ". */
-static enum status
-take_amount(struct ctx *c, const char *word, const char *keys, struct amounts *a)
-{
-    const char *eq = strchr(word, '='), *value = eq ? eq + 1 : "";
-    char key[16];
-    snprintf(key, sizeof key, " %.*s ", eq ? (int)(eq + 1 - word) : 12, word);
-    if (!strstr(keys, key))
-        return unknown_amount(c, word, keys);
-    if (!strcmp(key, " port= "))
-        return ports_number(c, value, &a->port);
-    if (!strcmp(key, " group= "))
-        return open_share(c, value, a);
-    if (!strcmp(key, " share= "))
-        return take_share(c, value, a);
-    if (!strcmp(key, " direction= "))
-        return take_direction(c, value, &a->dir);
-    if (!strcmp(key, " in= "))
-        return take_rate(c, "in", value, &a->rate[QOS_IN]);
-    if (!strcmp(key, " out= "))
-        return take_rate(c, "out", value, &a->rate[QOS_OUT]);
-    a->total = true;
-    return DPCTL_OK;
-}
+#define KEY_OF_GROUP                                                                               \
+    {                                                                                              \
+        "group", .take = open_share                                                                \
+    }
+#define KEY_OF_WAY                                                                                 \
+    {                                                                                              \
+        "direction", key_choice, TO(dir), .values = "out|in|both"                                  \
+    }
+static const struct key total_keys[] = {KEY_OF_PORT,
+                                        {"in", take_rate, TO(rate[QOS_IN])},
+                                        {"out", take_rate, TO(rate[QOS_OUT])},
+                                        {NULL}};
+static const struct key group_keys[] = {
+    KEY_OF_PORT, KEY_OF_GROUP, {"share", .take = take_share}, KEY_OF_WAY, {NULL}};
+static const struct key del_keys[] = {
+    KEY_OF_PORT, KEY_OF_GROUP, {"total", key_flag, TO(total)}, KEY_OF_WAY, {NULL}};
 
 static enum status
-take_amounts(struct ctx *c, char **words, int n, const char *keys, struct amounts *a)
+take_amounts(struct ctx *c, char **words, int n, const struct key *keys, struct amounts *a)
 {
-    enum status st = DPCTL_OK;
-    char *text = words_join(c, words, n, ',');
-    *a = (struct amounts){.port = OFPP_ANY, .dir = BOTH_WAYS};
-    a->shares = text ? of_arena_array(&c->arena, strlen(text) + 1, sizeof *a->shares) : NULL;
-    if (!a->shares)
-        return say_memory(c);
-    for (char *save, *w = strtok_r(text, ",", &save); w && !st; w = strtok_r(NULL, ",", &save))
-        st = take_amount(c, w, keys, a);
-    if (!st && a->port == OFPP_ANY)
-        st = say_usage(c, "no port given: add port=N");
-    return st;
+    *a = (struct amounts){.dir = BOTH_WAYS};
+    return keys_take(c, keys, words, n, a);
 }
 
 /* ------------------------------------------------------------------- what is there */
@@ -200,7 +166,7 @@ bw_total(struct ctx *c, const struct command *self, char **words, int n)
     struct amounts a;
     struct queue_entries now;
     struct steps steps = {0};
-    enum status st = take_amounts(c, words, n, " port= in= out= ", &a);
+    enum status st = take_amounts(c, words, n, total_keys, &a);
     if (!st && !a.rate[QOS_OUT] && !a.rate[QOS_IN])
         return say_usage(c, "no total given: add in=RATE, out=RATE or both");
     st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &now);
@@ -295,7 +261,7 @@ bw_group(struct ctx *c, const struct command *self, char **words, int n)
     struct queue_entries now;
     struct steps steps = {0};
     bool any = false;
-    enum status st = take_amounts(c, words, n, " port= group= share= direction= ", &a);
+    enum status st = take_amounts(c, words, n, group_keys, &a);
     if (!st && (!a.n || !a.shares[a.n - 1].ppm))
         return say_usage(c, "no share given: write group=2,share=30%%");
     for (size_t i = 0; !st && i < a.n; i++)
@@ -374,7 +340,7 @@ bw_del(struct ctx *c, const struct command *self, char **words, int n)
     struct amounts a;
     struct queue_entries now;
     struct steps steps = {0};
-    enum status st = take_amounts(c, words, n, " port= group= total direction= ", &a);
+    enum status st = take_amounts(c, words, n, del_keys, &a);
     if (!st && a.total == !!a.n)
         return say_usage(c, "write what to delete: group=N, several of them, or total");
     st = st ? st : queues_ask(c, OFPP_ANY, QOS_ALL_CLASSES, &now);

@@ -8,6 +8,7 @@
 
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/keys.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/signals.h>
@@ -35,25 +36,29 @@ struct capture {
     bool over; /* the switch has ended the capture */
 };
 
+static const struct key keys[];
+
 static enum status
-take_queue(struct capture *k, char *value)
+take_queue(struct ctx *c, const struct key *key, char *value, void *to)
 {
+    struct capture *k = to;
     char *colon = strrchr(value, ':');
     uint64_t queue;
     if (!colon)
-        return say_usage(k->c, "write queue=PORT:QUEUE, such as queue=2:10, not queue=%s", value);
+        return say_usage(c, "write queue=PORT:QUEUE, such as queue=2:10, not queue=%s", value);
     *colon = '\0';
-    if (of_parse_number(&k->c->parse, "queue", colon + 1, &of_fmt_QUEUE, 32, &queue))
-        return say_parse(k->c, -EINVAL);
+    if (of_parse_number(&c->parse, "queue", colon + 1, &of_fmt_QUEUE, 32, &queue))
+        return say_parse(c, -EINVAL);
     k->q.queue_id = (uint32_t)queue;
-    return ports_number(k->c, value, &k->q.port_no);
+    return ports_number(c, value, &k->q.port_no);
 }
 
 static enum status
-take_reason(struct capture *k, const char *name)
+take_reason(struct ctx *c, const struct key *key, char *name, void *to)
 {
+    struct capture *k = to;
     const struct of_drop *d;
-    enum status st = packet_drops_find(k->c, &k->drops, name, &d);
+    enum status st = packet_drops_find(c, &k->drops, name, &d);
     if (st)
         return st;
     k->q.what |= OFPCAP_DROP;
@@ -61,49 +66,9 @@ take_reason(struct capture *k, const char *name)
     return DPCTL_OK;
 }
 
+/* "in", "eth1" */
 static enum status
-take_number(struct capture *k, const char *key, const char *value, unsigned bits, uint64_t *out)
-{
-    if (of_parse_number(&k->c->parse, key, value, &of_fmt_DEC, bits, out))
-        return say_parse(k->c, -EINVAL);
-    return DPCTL_OK;
-}
-
-static enum status
-take_pair(struct capture *k, const char *key, char *value)
-{
-    uint64_t n = 0;
-    enum status st;
-    if (!strcmp(key, "port"))
-        return ports_number(k->c, value, &k->q.port_no);
-    if (!strcmp(key, "queue"))
-        return take_queue(k, value);
-    if (!strcmp(key, "drop"))
-        return take_reason(k, value);
-    if (!strcmp(key, "count"))
-        return take_number(k, key, value, 63, &k->q.limit);
-    if (!strcmp(key, "seconds"))
-        return take_number(k, key, value, 31, &k->seconds);
-    if (!strcmp(key, "snaplen")) {
-        st = take_number(k, key, value, 32, &n);
-        k->q.snaplen = (uint32_t)n;
-        return st;
-    }
-    if (!strcmp(key, "rate")) {
-        st = take_number(k, key, value, 32, &n);
-        k->q.rate = (uint32_t)n;
-        return st;
-    }
-    if (!strcmp(key, "to")) {
-        k->to = value;
-        return DPCTL_OK;
-    }
-    return say_usage(
-        k->c, "unknown key '%s': use port, queue, drop, count, seconds, snaplen, rate or to", key);
-}
-
-static enum status
-take_word(struct capture *k, char *word, bool *all)
+take_other(struct ctx *c, const struct key *key, char *word, void *to)
 {
     static const struct {
         const char *word;
@@ -113,38 +78,43 @@ take_word(struct capture *k, char *word, bool *all)
                  {"table-miss", OFPCAP_MISS},
                  {"drop", OFPCAP_DROP},
                  {"all", OFPCAP_IN | OFPCAP_OUT}};
+    struct capture *k = to;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (!strcmp(word, kinds[i].word)) {
             k->q.what |= kinds[i].what;
             return DPCTL_OK;
         }
-    char *value = strchr(word, '=');
-    if (!value && ports_is(k->c, word, &k->q.port_no)) { /* "eth1" */
-        *all = true;
+    if (strchr(word, '='))
+        return keys_unknown(c, keys, word);
+    if (ports_is(c, word, &k->q.port_no))
         return DPCTL_OK;
-    }
-    if (!value)
-        return say_usage(k->c,
-                         "unknown word '%s': write what to capture, such as eth1, queue=2:10, "
-                         "table-miss, drop or all (%s)",
-                         word, k->c->parse.why);
-    *value = '\0';
-    *all |= !strcmp(word, "port") || !strcmp(word, "queue");
-    return take_pair(k, word, value + 1);
+    return say_usage(c,
+                     "unknown word '%s': write what to capture, such as eth1, queue=2:10, "
+                     "table-miss, drop or all (%s)",
+                     word, c->parse.why);
 }
+
+#define TO(member) KEY_TO(struct capture, member)
+static const struct key keys[] = {
+    {"port", key_port, TO(q.port_no)},
+    {"queue", .take = take_queue},
+    {"drop", .take = take_reason},
+    {"count", key_number, TO(q.limit)},
+    {"rate", key_number, TO(q.rate)},
+    {"seconds", key_number, TO(seconds), .most = INT32_MAX},
+    {"to", key_text, TO(to)},
+    {"snaplen", key_number, TO(q.snaplen)},
+    {.take = take_other},
+};
 
 static enum status
 take_words(struct capture *k, char **words, int n)
 {
-    bool named = false; /* a port or a queue */
     enum status st = packet_drops_ask(k->c, &k->drops);
-    for (int i = 0; !st && i < n; i++)
-        for (char *save, *w = strtok_r(words[i], ",", &save); w && !st;
-             w = strtok_r(NULL, ",", &save))
-            st = take_word(k, w, &named);
+    st = st ? st : keys_take(k->c, keys, words, n, k);
     if (st)
         return st;
-    if (!named && !k->q.what)
+    if (k->q.port_no == OFPP_ANY && !k->q.what)
         return say_usage(k->c, "write what to capture: eth1, queue=2:10, table-miss, drop or all");
     if (!k->q.what)
         k->q.what = k->q.queue_id == OFPQ_ALL ? OFPCAP_IN | OFPCAP_OUT : OFPCAP_OUT;

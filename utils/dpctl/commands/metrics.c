@@ -2,6 +2,7 @@
 /* metrics: all that the switch counts, for a monitoring system (docs/metrics.md). */
 #include <core/command.h>
 #include <core/file.h>
+#include <core/keys.h>
 #include <core/say.h>
 #include <core/view.h>
 #include <metrics/metrics.h>
@@ -20,19 +21,18 @@ usual_format(const struct ctx *c)
 static enum status
 show_metrics(struct ctx *c, const struct command *self, char **words, int n)
 {
-    enum metrics_format format = usual_format(c);
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(words[i], "format=openmetrics"))
-            format = METRICS_OPENMETRICS;
-        else if (!strcmp(words[i], "format=prometheus"))
-            format = METRICS_PROMETHEUS;
-        else
-            return say_usage(c, "unknown word '%s': use format=openmetrics or format=prometheus",
-                             words[i]);
-    }
+    struct shown {
+        enum metrics_format format;
+    } q = {usual_format(c)};
+    static const struct key keys[] = {
+        {"format", key_choice, KEY_TO(struct shown, format), .values = "openmetrics|prometheus"},
+        {NULL}};
+    enum status st = keys_take(c, keys, words, n, &q);
+    if (st)
+        return st;
     struct of_wr w = of_wr_grow(METRICS_MAX);
-    enum status st = metrics_write(c, &w, format);
-    if (!st && format == METRICS_JSON)
+    st = metrics_write(c, &w, q.format);
+    if (!st && q.format == METRICS_JSON)
         of_wr8(&w, '\n');
     if (!st)
         st = w.overflow ? say_memory(c)

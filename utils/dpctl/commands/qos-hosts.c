@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qos-hosts: a queue for each host of a prefix, and the flow that chooses it. */
 #include <core/command.h>
-#include <core/ports.h>
+#include <core/keys.h>
 #include <core/say.h>
 #include <core/view.h>
 #include <core/words.h>
@@ -18,8 +18,9 @@ enum verb { ADD, SHOW, DEL };
 
 struct asked {
     enum verb verb;
-    uint32_t port, first;
-    bool has_port, has_first, has_rate;
+    uint32_t port, first; /* first 0: not given */
+    uint32_t each;
+    bool has_rate;
     const char *prefix;
     struct qos_hosts hosts;    /* if a prefix is given */
     struct qos_map map;        /* the flows: set, table, then */
@@ -45,54 +46,44 @@ struct present {
 
 /* A key that is not one of this command's is the class's. */
 static enum status
-take_word(struct ctx *c, char *word, struct asked *a, uint32_t *each)
+take_other(struct ctx *c, const struct key *key, char *word, void *to)
 {
-    uint64_t v = 0;
-    enum status st = DPCTL_OK;
+    static const char *const verbs[] = {[ADD] = "add", [SHOW] = "show", [DEL] = "del"};
+    struct asked *a = to;
     int taken = qos_map_place(&c->parse, &a->map, word);
     if (taken)
         return taken < 0 ? say_parse(c, taken) : DPCTL_OK;
-    if (!strcmp(word, "add") || !strcmp(word, "show") || !strcmp(word, "del")) {
-        a->verb = *word == 'a' ? ADD : *word == 's' ? SHOW : DEL;
-        return DPCTL_OK;
-    }
-    if (!strncmp(word, "port=", 5)) {
-        a->has_port = true;
-        return ports_number(c, word + 5, &a->port);
-    }
-    if (!strncmp(word, "prefix=", 7)) {
-        a->prefix = word + 7;
-    } else if (!strncmp(word, "first=", 6)) {
-        a->has_first = true;
-        st = words_number(c, "first", word + 6, 1, QOS_CLASS_MAX, &v);
-        a->first = (uint32_t)v;
-    } else if (!strncmp(word, "each=", 5)) {
-        st = words_number(c, "each", word + 5, 1, 128, &v);
-        *each = (uint32_t)v;
-    } else if (!strcmp(word, "by=src") || !strcmp(word, "by=dst")) {
-        a->hosts.source = word[3] == 's';
-    } else if (!strncmp(word, "by=", 3)) {
-        st = say_usage(c, "by must be src or dst, not '%.40s'", word + 3);
-    } else if (!strncmp(word, "class=", 6) || !strncmp(word, "cmd=", 4) ||
-               !strncmp(word, "direction=", 10) || !strncmp(word, "object=", 7)) {
-        st = say_usage(c,
-                       "%.*s= has no meaning here: queues get the numbers from first=N on, for "
-                       "packets that leave by the port",
-                       (int)strcspn(word, "="), word);
-    } else {
-        a->has_rate |= !strncmp(word, "rate=", 5) || !strncmp(word, "min_rate=", 9);
-        of_printf(&a->class, ",%s", word);
-    }
-    return st;
+    for (enum verb v = ADD; v <= DEL; v++)
+        if (!strcmp(word, verbs[v])) {
+            a->verb = v;
+            return DPCTL_OK;
+        }
+    if (!strncmp(word, "class=", 6) || !strncmp(word, "cmd=", 4) ||
+        !strncmp(word, "direction=", 10) || !strncmp(word, "object=", 7))
+        return say_usage(c,
+                         "%.*s= has no meaning here: queues get the numbers from first=N on, for "
+                         "packets that leave by the port",
+                         (int)strcspn(word, "="), word);
+    a->has_rate |= !strncmp(word, "rate=", 5) || !strncmp(word, "min_rate=", 9);
+    of_printf(&a->class, ",%s", word);
+    return DPCTL_OK;
 }
 
+#define TO(member) KEY_TO(struct asked, member)
+static const struct key keys[] = {
+    {"port", key_port, TO(port), .need = "port=1"},
+    {"prefix", key_text, TO(prefix)},
+    {"first", key_number, TO(first), .least = 1, .most = QOS_CLASS_MAX},
+    {"each", key_number, TO(each), .least = 1, .most = 128},
+    {"by", key_choice, TO(hosts.source), .values = "dst|src"},
+    {.take = take_other},
+};
+
 static enum status
-check_words(struct ctx *c, struct asked *a, uint32_t each)
+check_words(struct ctx *c, struct asked *a)
 {
     char why[256];
-    if (!a->has_port)
-        return say_usage(c, "no port given: write port=1");
-    if (a->prefix && qos_hosts_parse(&a->hosts, a->prefix, each, why, sizeof why))
+    if (a->prefix && qos_hosts_parse(&a->hosts, a->prefix, a->each, why, sizeof why))
         return say_usage(c, "%s", why);
     if (a->verb != ADD)
         return a->class.len ? say_usage(c, "show and del take port= and prefix= alone") : DPCTL_OK;
@@ -120,14 +111,11 @@ parse_class(struct ctx *c, struct asked *a)
 static enum status
 take_words(struct ctx *c, char **words, int n, struct asked *a)
 {
-    uint32_t each = 0;
-    char *save, set[32], *all = words_join(c, words, n, ',');
-    enum status st = all ? DPCTL_OK : say_memory(c);
-    *a = (struct asked){.first = 1, .class = of_wr_grow(2048)};
+    char set[32];
+    *a = (struct asked){.class = of_wr_grow(2048)};
     qos_map_init(&a->map, "hosts");
-    for (char *w = st ? NULL : strtok_r(all, ",", &save); w && !st; w = strtok_r(NULL, ",", &save))
-        st = take_word(c, w, a, &each);
-    st = st ? st : check_words(c, a, each);
+    enum status st = keys_take(c, keys, words, n, a);
+    st = st ? st : check_words(c, a);
     snprintf(set, sizeof set, "hosts:%u", (unsigned)a->port);
     a->map.set = words_keep(c, set, strlen(set));
     if (!st && !a->map.set)
@@ -214,15 +202,15 @@ check_queues(struct ctx *c, struct asked *a, const struct present *now)
     for (size_t i = 0; i < now->n; i++) {
         if (!qos_hosts_find(&a->hosts, &now->v[i].flow->match, &at) || now->v[i].queue <= at)
             continue;
-        if (!a->has_first)
+        if (!a->first)
             a->first = now->v[i].queue - at;
-        a->has_first = true;
         if (now->v[i].queue != a->first + at)
             return say_failed(c, "%s has queue %u already: write first=%u, or del its prefix first",
                               qos_hosts_print(&a->hosts, at, host), (unsigned)now->v[i].queue,
                               (unsigned)(now->v[i].queue - at));
         ours[now->v[i].queue] = true;
     }
+    a->first = a->first ? a->first : 1;
     end = a->first + a->hosts.n;
     if (end > QOS_CLASS_MAX + 1)
         return say_usage(c, "the prefix has %u hosts, queues end at %u: write first=%u or less",

@@ -2,6 +2,7 @@
 /* qos-names: rules for names, whose addresses are learned from the DNS answers that pass through. */
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/keys.h>
 #include <core/say.h>
 #include <core/signals.h>
 #include <core/view.h>
@@ -39,7 +40,7 @@ struct names {
     size_t n_hosts;
     const char *servers[SERVERS_MAX];
     size_t n_servers;
-    uint64_t queue, min_s, max_s, per_name, all;
+    uint64_t queue;
     struct qos_names table;
     bool full; /* has been said */
 };
@@ -117,8 +118,9 @@ take_rule(struct ctx *c, struct names *s, const char *word)
 }
 
 static enum status
-take_server(struct ctx *c, struct names *s, const char *text)
+take_server(struct ctx *c, const struct key *k, char *text, void *to)
 {
+    struct names *s = to;
     uint8_t bytes[16];
     if (inet_pton(strchr(text, ':') ? AF_INET6 : AF_INET, text, bytes) != 1)
         return say_usage(c, "server must be an address such as 192.0.2.53, not '%.60s'", text);
@@ -128,38 +130,10 @@ take_server(struct ctx *c, struct names *s, const char *text)
     return s->servers[s->n_servers++] ? DPCTL_OK : say_memory(c);
 }
 
-/* "min=60": 0: it is none of them. */
 static enum status
-take_number(struct ctx *c, struct names *s, const char *word, bool *taken)
+take_place(struct ctx *c, const struct key *k, char *word, void *to)
 {
-    const struct {
-        const char *key;
-        uint64_t *to, low, high;
-    } keys[] = {{"min", &s->min_s, 10, 3600},
-                {"max", &s->max_s, 10, UINT16_MAX},
-                {"addresses", &s->per_name, 1, 4096},
-                {"all", &s->all, 1, 65536},
-                {"answers", &s->queue, 1, OFP_QOS_QUEUE_MAX}};
-    *taken = true;
-    for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
-        size_t n = strlen(keys[i].key);
-        if (!strncmp(word, keys[i].key, n) && word[n] == '=')
-            return words_number(c, keys[i].key, word + n + 1, keys[i].low, keys[i].high,
-                                keys[i].to);
-    }
-    *taken = false;
-    return DPCTL_OK;
-}
-
-static enum status
-take_word(struct ctx *c, struct names *s, const char *word)
-{
-    bool taken;
-    enum status st = take_number(c, s, word, &taken);
-    if (st || taken)
-        return st;
-    if (!strncmp(word, "server=", 7))
-        return take_server(c, s, word + 7);
+    struct names *s = to;
     int err = qos_map_place(&s->parse, &s->map, word);
     if (err < 0)
         return say_usage(c, "%s", s->parse.why);
@@ -171,20 +145,32 @@ take_word(struct ctx *c, struct names *s, const char *word)
                            word);
 }
 
+#define TO(member) KEY_TO(struct names, member)
+static const struct key keys[] = {
+    {"server", .take = take_server},
+    {"min", key_number, TO(table.limits.min_s), .least = 10, .most = 3600},
+    {"max", key_number, TO(table.limits.max_s), .least = 10, .most = UINT16_MAX},
+    {"addresses", key_number, TO(table.limits.per_name), .least = 1, .most = 4096},
+    {"all", key_number, TO(table.limits.all), .least = 1, .most = 65536},
+    {"answers", key_number, TO(queue), .least = 1, .most = OFP_QOS_QUEUE_MAX},
+    {.take = take_place},
+};
+
 static enum status
 take_words(struct ctx *c, struct names *s, char **words, int n)
 {
     enum status st = DPCTL_OK;
+    const struct qos_names_limits *t = &s->table.limits;
     for (int i = 0; !st && i < n; i++)
         if (!qos_map_is_rule(words[i]))
-            st = take_word(c, s, words[i]);
+            st = keys_take(c, keys, &words[i], 1, s);
     for (int i = 0; !st && i < n; i++)
         if (qos_map_is_rule(words[i]))
             st = take_rule(c, s, words[i]);
     if (!st && !s->n_rules)
         return say_usage(c, "no rule given: write queue=20,host=*.example.org");
-    if (!st && s->max_s < s->min_s)
-        return say_usage(c, "max=%" PRIu64 " is below min=%" PRIu64, s->max_s, s->min_s);
+    if (!st && t->max_s < t->min_s)
+        return say_usage(c, "max=%u is below min=%u", (unsigned)t->max_s, (unsigned)t->min_s);
     return st;
 }
 
@@ -224,7 +210,7 @@ send_flows(struct ctx *c, struct names *s, uint16_t rule, const char *address, u
         return say_parse(c, err);
     for (size_t i = 0; !st && i < m.n; i++) {
         m.v[i].idle_s = (uint16_t)idle_s;
-        m.v[i].hard_s = (uint16_t)s->max_s;
+        m.v[i].hard_s = (uint16_t)s->table.limits.max_s;
         struct of_flow_mod fm = qos_map_addition(&m, &m.v[i]);
         st = ask_send(c, OFPT_FLOW_MOD, &fm);
     }
@@ -389,7 +375,7 @@ run(struct ctx *c, struct names *s)
 static enum status
 qos_names(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct names s = {.min_s = 60, .max_s = 3600, .per_name = 128, .all = 4096};
+    struct names s = {.table.limits = {.min_s = 60, .max_s = 3600, .per_name = 128, .all = 4096}};
     if (c->bundle)
         return say_usage(c, "qos-names runs until SIGINT, so it can't be part of --atomic");
     of_arena_init(&s.keep, KEEP_BYTES);
@@ -397,9 +383,7 @@ qos_names(struct ctx *c, const struct command *self, char **words, int n)
     s.parse.arena = &s.keep;
     qos_map_init(&s.map, SET);
     enum status st = take_words(c, &s, words, n);
-    s.table.limits = (struct qos_names_limits){(uint32_t)s.min_s, (uint32_t)s.max_s,
-                                               (uint32_t)s.per_name, (uint32_t)s.all};
-    s.table.v = st ? NULL : calloc(s.all, sizeof *s.table.v);
+    s.table.v = st ? NULL : calloc(s.table.limits.all, sizeof *s.table.v);
     if (!st)
         st = s.table.v ? run(c, &s) : say_memory(c);
     free(s.table.v);

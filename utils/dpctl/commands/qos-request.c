@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command for each scheduler of the qos library, and qos-clear. */
 #include <core/complete.h>
+#include <core/keys.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/words.h>
@@ -186,25 +187,13 @@ struct clearing {
     const char *port, *class, *direction;
 };
 
-static enum status
-take_clearing(struct ctx *c, char *text, struct clearing *out)
-{
-    static const char keys[] =
-        "the port whose queues are to go: port=N or port=any; and, if only one "
-        "is to go, class=N";
-    char *save;
-    for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
-        char *value = strchr(w, '=');
-        const char **to = !value || !strncasecmp(w, "port=", 5) ? &out->port
-                          : !strncasecmp(w, "class=", 6)        ? &out->class
-                          : !strncasecmp(w, "direction=", 10)   ? &out->direction
-                                                                : NULL;
-        if (!to || *to)
-            return say_usage(c, "%s: write %s", w, keys);
-        *to = value ? value + 1 : w;
-    }
-    return out->port ? DPCTL_OK : say_usage(c, "write %s", keys);
-}
+#define TO(member) KEY_TO(struct clearing, member)
+static const struct key clearing_keys[] = {
+    {"port", key_text, TO(port), .bare = KEY_BARE, .need = "port=N, or port=any for all ports"},
+    {"class", key_text, TO(class)},
+    {"direction", key_text, TO(direction)},
+    {NULL},
+};
 
 static bool
 is_class(const struct queue_entries *all, size_t i, const char *class, const char *direction)
@@ -247,9 +236,9 @@ clear_class(struct ctx *c, const struct clearing *k)
 static enum status
 qos_clear(struct ctx *c, const struct command *self, char **words, int n)
 {
-    char text[160], *all = words_join(c, words, n, ',');
+    char text[160];
     struct clearing k = {0};
-    enum status st = all ? take_clearing(c, all, &k) : say_memory(c);
+    enum status st = keys_take(c, clearing_keys, words, n, &k);
     if (st)
         return st;
     if (k.class)

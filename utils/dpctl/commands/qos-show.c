@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qos-show: the queues of the switch's ports as trees, with the kernel's counters. */
 #include <core/command.h>
+#include <core/keys.h>
 #include <core/say.h>
 #include <core/view.h>
-#include <core/words.h>
 #include <queues/queues.h>
 
 #include <oflib/plural.h>
@@ -15,25 +15,14 @@
 
 /* -------------------------------------------------------------------- words */
 
-static enum status
-parse_show(struct ctx *c, char **words, int n, uint32_t *port, uint32_t *class)
-{
-    int bare = 0;
-    for (int i = 0; i < n; i++) {
-        for (char *save, *w = strtok_r(words[i], ",", &save); w; w = strtok_r(NULL, ",", &save)) {
-            const char *eq = strchr(w, '=');
-            bool is_port = eq ? !strncmp(w, "port=", 5) : bare++ == 0;
-            uint64_t v;
-            if (!is_port && eq ? strncmp(w, "class=", 6) != 0 : bare > 2)
-                return say_usage(c, "unknown word '%s': use port=N and class=N", w);
-            if (of_parse_number(&c->parse, is_port ? "port" : "class", eq ? eq + 1 : w,
-                                is_port ? &of_fmt_PORT : &of_fmt_DEC, 32, &v))
-                return say_parse(c, -EINVAL);
-            *(is_port ? port : class) = (uint32_t)v;
-        }
-    }
-    return DPCTL_OK;
-}
+struct shown {
+    uint32_t port, class;
+};
+static const struct key keys[] = {
+    {"port", key_port, KEY_TO(struct shown, port), .bare = KEY_BARE},
+    {"class", key_number, KEY_TO(struct shown, class), .bare = KEY_BARE},
+    {NULL},
+};
 
 /* -------------------------------------------------------------- for programs */
 
@@ -404,17 +393,17 @@ ask_whole(struct ctx *c, uint32_t port, uint32_t class, const struct queue_view 
 static enum status
 qos_show(struct ctx *c, const struct command *self, char **words, int n)
 {
-    uint32_t port = OFPP_ANY, class = QOS_ALL_CLASSES;
+    struct shown q = {OFPP_ANY, QOS_ALL_CLASSES};
     struct queue_view view;
     struct extras x;
     if (c->kernel)
         return n ? say_usage(c, "--kernel takes no port or class") : show_kernel(c);
-    enum status st = parse_show(c, words, n, &port, &class);
+    enum status st = keys_take(c, keys, words, n, &q);
     if (!st && c->openconfig)
-        return class == QOS_ALL_CLASSES ? show_openconfig(c, port)
-                                        : say_usage(c, "--openconfig takes a port, but no class");
-    st = st ? st : queues_view(c, port, class, &x.trees, &view);
-    st = st ? st : ask_whole(c, port, class, &view, &x);
+        return q.class == QOS_ALL_CLASSES ? show_openconfig(c, q.port)
+                                          : say_usage(c, "--openconfig takes a port, but no class");
+    st = st ? st : queues_view(c, q.port, q.class, &x.trees, &view);
+    st = st ? st : ask_whole(c, q.port, q.class, &view, &x);
     st = st ? st : queues_ask_tins(c, &view, &x.tins);
     st = st ? st : queues_ask_promises(c, &view, &x.promises);
     if (st)

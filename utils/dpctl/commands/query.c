@@ -4,6 +4,7 @@
 
 #include <core/ask.h>
 #include <core/complete.h>
+#include <core/keys.h>
 #include <core/say.h>
 #include <core/view.h>
 #include <core/words.h>
@@ -78,16 +79,18 @@ static enum status
 stats_table(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct of_msg reply;
-    bool all = n == 1 && (!strcmp(words[0], "all=yes") || !strcmp(words[0], "all"));
-    if (n > 1 || (n && !all && strcmp(words[0], "all=no")))
-        return say_usage(c, "the only argument is all=yes, which shows unused tables too");
-    enum status st = ask_multipart(c, OFPMP_TABLE, NULL, &reply);
+    struct shown {
+        bool all;
+    } q = {0};
+    static const struct key keys[] = {{"all", key_flag, KEY_TO(struct shown, all)}, {NULL}};
+    enum status st = keys_take(c, keys, words, n, &q);
+    st = st ? st : ask_multipart(c, OFPMP_TABLE, NULL, &reply);
     if (st)
         return st;
     struct of_mp_table_reply *body = reply.body;
-    if (!all && !c->json)
+    if (!q.all && !c->json)
         drop_unused(&body->tables);
-    if (body->tables.n || all || c->json)
+    if (body->tables.n || q.all || c->json)
         return view_message(c, &reply);
     struct of_wr w = of_wr_grow(128);
     of_printf(&w, "no table has been used yet (all=yes shows every one)");

@@ -7,6 +7,7 @@
 
 #include <core/ask.h>
 #include <core/command.h>
+#include <core/keys.h>
 #include <core/ports.h>
 #include <core/say.h>
 #include <core/signals.h>
@@ -242,43 +243,29 @@ json_all(struct of_wr *w, const struct why *k)
 
 /* ------------------------------------------------------------------ the command */
 
+/* A reason, or "eth1" */
 static enum status
-take_word(struct why *k, char *word)
+take_other(struct ctx *c, const struct key *key, char *word, void *to)
 {
-    uint64_t n = 0;
-    if (!strncmp(word, "port=", 5))
-        return ports_number(k->c, word + 5, &k->port);
-    if (!strncmp(word, "seconds=", 8)) {
-        if (of_parse_number(&k->c->parse, "seconds", word + 8, &of_fmt_DEC, 31, &n))
-            return say_parse(k->c, -EINVAL);
-        if (n > SECONDS_MAX)
-            return say_usage(k->c, "seconds must be 1 to %d, not %s", SECONDS_MAX, word + 8);
-        k->seconds = n;
-        return DPCTL_OK;
-    }
-    if (!strcmp(word, "all=yes") || !strcmp(word, "all")) {
-        k->all = true;
-        return DPCTL_OK;
-    }
-    if (!k->drops.n) {
-        enum status st = packet_drops_ask(k->c, &k->drops);
-        if (st)
-            return st;
-    }
-    if (!packet_drops_is(&k->drops, word) && ports_is(k->c, word, &k->port)) /* "eth1" */
-        return DPCTL_OK;
-    return packet_drops_find(k->c, &k->drops, word, &k->only);
+    struct why *k = to;
+    enum status st = k->drops.n ? DPCTL_OK : packet_drops_ask(c, &k->drops);
+    if (st || (!packet_drops_is(&k->drops, word) && ports_is(c, word, &k->port)))
+        return st;
+    return packet_drops_find(c, &k->drops, word, &k->only);
 }
+
+static const struct key keys[] = {
+    {"port", key_port, KEY_TO(struct why, port)},
+    {"seconds", key_number, KEY_TO(struct why, seconds), .most = SECONDS_MAX},
+    {"all", key_flag, KEY_TO(struct why, all)},
+    {.take = take_other},
+};
 
 static enum status
 why_dropped(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct why k = {.c = c, .port = OFPP_ANY};
-    enum status st = DPCTL_OK;
-    for (int i = 0; !st && i < n; i++)
-        for (char *save, *w = strtok_r(words[i], ",", &save); w && !st;
-             w = strtok_r(NULL, ",", &save))
-            st = take_word(&k, w);
+    enum status st = keys_take(c, keys, words, n, &k);
     if (!st)
         st = ask_all(&k);
     if (st)

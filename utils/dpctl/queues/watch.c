@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <core/ports.h>
 #include <core/say.h>
 #include <core/signals.h>
 #include <core/view.h>
 #include <core/whole.h>
+#include <queues/keys.h>
 #include <queues/watch.h>
-
-#include <qos/sched/units.h>
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-
-#define INTERVAL_MIN 100000 /* us between two looks, at least */
 
 struct last {
     uint64_t key, bytes, packets, drops, overlimits;
@@ -253,30 +249,6 @@ loop(struct watch *w)
     return st;
 }
 
-static enum status
-take_word(struct watch *w, const char *word)
-{
-    const char *eq = strchr(word, '='), *value = eq ? eq + 1 : word;
-    char why[256];
-    uint64_t v;
-    if (!eq || !strncmp(word, "port=", 5))
-        return ports_number(w->c, value, &w->port);
-    if (!strncmp(word, "interval=", 9)) {
-        if (qos_parse_time(value, &w->interval_us, 1000000, why, sizeof why))
-            return say_usage(w->c, "interval: %s", why);
-        if (w->interval_us < INTERVAL_MIN)
-            return say_usage(w->c, "interval=%s is too short: the least is 100ms", value);
-    } else if (!strncmp(word, "count=", 6) && !w->once) {
-        if (of_parse_number(&w->c->parse, "count", value, &of_fmt_DEC, 32, &v) || !v)
-            return v ? say_parse(w->c, -EINVAL) : say_usage(w->c, "count must be 1 or more");
-        w->count = v;
-    } else {
-        return say_usage(w->c, "unknown word '%s': use port=N%s interval=1s%s", word,
-                         w->once ? " or" : ",", w->once ? "" : " or count=N");
-    }
-    return DPCTL_OK;
-}
-
 /* Makes the cursor visible again, below what was shown. */
 static void
 leave_screen(const struct watch *w)
@@ -289,6 +261,13 @@ leave_screen(const struct watch *w)
 enum status
 watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json, bool once)
 {
+    static const struct key keys[] = {
+        {"count", key_number, KEY_TO(struct watch, count), .least = 1, .most = UINT32_MAX},
+        {"port", key_port, KEY_TO(struct watch, port), .bare = KEY_BARE_ALL},
+        {"interval", key_time, KEY_TO(struct watch, interval_us), .least = 100000,
+         .most = 86400000000},
+        {NULL},
+    };
     struct watch w = {.c = c,
                       .text = text,
                       .json = json,
@@ -297,11 +276,7 @@ watch_run(struct ctx *c, char **words, int n, watch_fn *text, watch_fn *json, bo
                       .port = OFPP_ANY,
                       .interval_us = 1000000};
     const char *term = getenv("TERM"), *no_colour = getenv("NO_COLOR");
-    enum status st = DPCTL_OK;
-    for (int i = 0; !st && i < n; i++)
-        for (char *save, *s = strtok_r(words[i], ",", &save); s && !st;
-             s = strtok_r(NULL, ",", &save))
-            st = take_word(&w, s);
+    enum status st = keys_take(c, keys + once, words, n, &w);
     if (st)
         return st;
     bool dumb = !term || !*term || !strcmp(term, "dumb");

@@ -91,13 +91,10 @@ make_request(struct top *t, struct of_mp_flow_request *request)
 {
     *request = (struct of_mp_flow_request){
         .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
-    char **words = of_arena_array(&t->c->arena, (size_t)t->n_match + 1, sizeof *words);
-    if (!words)
+    char *words[] = {t->match ? words_keep(t->c, t->match, strlen(t->match)) : NULL};
+    if (t->match && !words[0])
         return say_memory(t->c);
-    for (int i = 0; i < t->n_match; i++)
-        if (!(words[i] = words_keep(t->c, t->match[i], strlen(t->match[i]))))
-            return say_memory(t->c);
-    return words_fields(t->c, of_mp_row(OFPMP_FLOW)->request, words, t->n_match, request);
+    return words_fields(t->c, of_mp_row(OFPMP_FLOW)->request, words, t->match ? 1 : 0, request);
 }
 
 enum status

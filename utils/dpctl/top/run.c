@@ -7,9 +7,9 @@
 #include <core/say.h>
 #include <core/signals.h>
 #include <core/view.h>
+#include <queues/keys.h>
 
 #include <oflib/text.h>
-#include <qos/sched/units.h>
 
 #include <errno.h>
 #include <stdio.h>
@@ -290,76 +290,52 @@ take_sort(struct top *t, const char *name)
     return st;
 }
 
+/* A view's name, else a part of a match.  Each look resets the arena, so the match is kept apart from it. */
 static enum status
-take_number(struct top *t, const char *what, const char *text, uint64_t *out)
+take_other(struct ctx *c, const struct key *k, char *word, void *to)
 {
-    if (of_parse_number(&t->c->parse, what, text, &of_fmt_DEC, 31, out))
-        return say_parse(t->c, -EINVAL);
-    return *out ? DPCTL_OK : say_usage(t->c, "%s must be 1 or more", what);
+    struct top *t = to;
+    const struct top_view *view = top_view_by_name(word);
+    char *longer = NULL;
+    if (view)
+        t->view = view;
+    else if (asprintf(&longer, "%s%s%s", t->match ? t->match : "", t->match ? "," : "", word) < 0)
+        return say_memory(c);
+    else
+        free(t->match), t->match = longer;
+    return DPCTL_OK;
 }
 
 static enum status
-take_word(struct top *t, char *word, const char **sort)
+take_filter(struct ctx *c, const struct key *k, char *text, void *to)
 {
-    char why[256];
-    uint64_t v = 0;
-    const struct top_view *view = top_view_by_name(word);
-    enum status st = DPCTL_OK;
-    if (view) {
-        t->view = view;
-    } else if (!strncmp(word, "interval=", 9)) {
-        if (qos_parse_time(word + 9, &t->interval_us, 1000000, why, sizeof why))
-            return say_usage(t->c, "interval: %s", why);
-        if (t->interval_us < INTERVAL_MIN || t->interval_us > INTERVAL_MAX)
-            return say_usage(t->c, "%s: an interval is 100ms to 60s", word);
-    } else if (!strncmp(word, "count=", 6)) {
-        st = take_number(t, "count", word + 6, &t->count);
-    } else if (!strncmp(word, "rows=", 5)) {
-        st = take_number(t, "rows", word + 5, &v);
-        t->rows = (int)v;
-    } else if (!strncmp(word, "sort=", 5)) {
-        *sort = word + 5;
-    } else if (!strncmp(word, "filter=", 7)) {
-        snprintf(t->filter, sizeof t->filter, "%s", word + 7);
-    } else {
-        t->match[t->n_match++] = word;
-    }
-    return st;
+    struct top *t = to;
+    snprintf(t->filter, sizeof t->filter, "%s", text);
+    return DPCTL_OK;
 }
+
+#define TO(member) KEY_TO(struct top, member)
+static const struct key keys[] = {
+    {"interval", key_time, TO(interval_us), .least = INTERVAL_MIN, .most = INTERVAL_MAX},
+    {"count", key_number, TO(count), .least = 1, .most = INT32_MAX},
+    {"rows", key_number, TO(rows), .least = 1, .most = INT32_MAX},
+    {"sort", key_text, TO(sort)},
+    {"filter", .take = take_filter},
+    {.take = take_other},
+};
 
 static enum status
 take_words(struct top *t, char **words, int n)
 {
-    const char *sort = NULL;
-    enum status st = DPCTL_OK;
-    for (int i = 0; !st && i < n; i++)
-        st = take_word(t, words[i], &sort);
-    if (!st && t->n_match && strcmp(t->view->name, "flows") != 0)
+    enum status st = keys_take(t->c, keys, words, n, t);
+    if (!st && t->match && strcmp(t->view->name, "flows") != 0)
         st = say_usage(t->c,
                        "unknown word '%s': use ports, queues, flows, meters, groups or tables; "
                        "interval=1s, count=N, rows=N, sort=COLUMN, filter=TEXT",
-                       t->match[0]);
-    if (!st && t->n_match)
+                       t->match);
+    if (!st && t->match)
         st = top_check_match(t);
-    return st || !sort ? st : take_sort(t, sort);
-}
-
-/* Each look resets the arena, so the words are kept apart from it. */
-static char **
-copy_words(char **words, int n)
-{
-    char **v = calloc((size_t)n + 1, sizeof *v);
-    for (int i = 0; v && i < n; i++)
-        v[i] = strdup(words[i]);
-    return v;
-}
-
-static void
-free_words(char **words, int n)
-{
-    for (int i = 0; words && i < n; i++)
-        free(words[i]);
-    free(words);
+    return st || !t->sort ? st : take_sort(t, t->sort);
 }
 
 enum status
@@ -367,14 +343,7 @@ top_run(struct ctx *c, char **words, int n, bool once)
 {
     struct top t = {
         .c = c, .view = top_view_by_name("ports"), .interval_us = 1000000, .count = once};
-    char **kept = copy_words(words, n);
-    t.match = calloc((size_t)n + 1, sizeof *t.match);
-    if (!kept || !t.match) {
-        free_words(kept, n);
-        free(t.match);
-        return say_memory(c);
-    }
-    enum status st = take_words(&t, kept, n);
+    enum status st = take_words(&t, words, n);
     if (!st) {
         t.tty = !once && !c->json && terminal_is_there();
         terminal_hold(&t.screen, &t.asking);
@@ -386,7 +355,6 @@ top_run(struct ctx *c, char **words, int n, bool once)
     }
     free(t.last.v);
     free(t.match);
-    free_words(kept, n);
     return st;
 }
 

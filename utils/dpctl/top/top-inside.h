@@ -44,8 +44,8 @@ int top_columns(const struct top_view *v);
 struct top {
     struct ctx *c;
     const struct top_view *view;
-    char **match; /* flows: words of stats-flow */
-    int n_match;
+    char *match;      /* flows: words of stats-flow, commas between them; allocated, NULL: none */
+    const char *sort; /* as it was asked for */
     uint64_t interval_us, count; /* count 0: no end */
     int rows;                    /* of text and JSON, at most */
     int column;                  /* sorted by; -1: by name */
