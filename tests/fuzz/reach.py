@@ -24,8 +24,8 @@ COMMANDS = ['utils/dpctl/core/*.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/comma
 # - it counts, waits or sends, and reads nothing: packet/drop-log.c
 SOURCES = {
     'decode': ['oflib/decode.c', 'oflib/messages.c', 'oflib/wire.c', 'oflib/oxm.c', 'oflib/arena.c'],
-    'text': ['oflib/parse*.c', 'oflib/print.c', 'oflib/json*.c', 'oflib/fmt.c', 'oflib/near.c', 'oflib/utf8.c'],
-    'complete': ['oflib/complete.c'],
+    'text': ['oflib/text/parse*.c', 'oflib/text/print.c', 'oflib/text/json*.c', 'oflib/fmt.c', 'oflib/text/near.c', 'oflib/text/utf8.c'],
+    'complete': ['oflib/text/complete.c'],
     'state': ['oflib/state.c'],
     'qos-request': ['qos/wire/*.c', 'qos/sched/*.c'],
     'model': ['qos/model/*.c', 'qos/sched/*.c'],
