@@ -17,7 +17,8 @@ FLAGS = '-fprofile-instr-generate -fcoverage-mapping'
 # on a kernel in memory, and on a kernel that answers anything.  A function counts as entered if one of them enters it.
 TOGETHER = [('dpctl', 'answers'), ('qos-request', 'model', 'netlink')]
 
-COMMANDS = ['utils/dpctl/core/*.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/commands/*.c', 'utils/dpctl/metrics/*.c']
+ROWS = [f'utils/dpctl/{room}/*.c' for room in ('queues', 'openflow', 'watch', 'state', 'qos', 'metrics')]
+COMMANDS = ['utils/dpctl/core/*.c', *ROWS]
 # A name with ! is left out: no input comes to it.  Of what is left out:
 # - the harness stands in its place (dpctl.c, fuzz-netlink.c): core/remote.c, signals.c, file.c, local.c, top/terminal.c
 # - help and manual pages are made of what the program knows (tests/unit/manual): lib/daemon/options-help.c
@@ -46,8 +47,7 @@ SOURCES = {
     'dpctl': ['utils/dpctl/*.c', *COMMANDS, '!utils/dpctl/core/remote.c', '!utils/dpctl/core/signals.c',
               '!utils/dpctl/core/file.c', '!utils/dpctl/core/local.c'],
     'answers': ['utils/dpctl/core/ask.c', 'utils/dpctl/core/view.c', 'utils/dpctl/core/order.c',
-                'utils/dpctl/core/counters.c', 'utils/dpctl/queues/*.c', 'utils/dpctl/commands/*.c',
-                'utils/dpctl/metrics/*.c', 'utils/dpctl/top/*.c', '!utils/dpctl/top/terminal.c'],
+                'utils/dpctl/core/counters.c', *ROWS, 'utils/dpctl/top/*.c', '!utils/dpctl/top/terminal.c'],
 }
 
 # Functions of these files that no input comes to, and why.

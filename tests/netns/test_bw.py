@@ -125,7 +125,7 @@ REFUSALS = [
     (2, 'write group=N before its share', ('bw-group', 'port=1,share=5%')),
     (2, 'group 1 has no share', ('bw-group', 'port=1', 'group=1', 'group=2,share=5%')),
     (2, 'group must be 1 to 65519', ('bw-group', 'port=1,group=65520,share=5%')),
-    (2, 'in, out or both', ('bw-group', 'port=1,group=1,share=5%,direction=up')),
+    (2, 'out, in or both', ('bw-group', 'port=1,group=1,share=5%,direction=up')),
     (2, 'no connection given', ('bw-assign', 'group=1')),
     (2, 'no group given', ('bw-assign', 'ip_dst=10.0.0.1')),
     (2, 'in_port= fits one direction only', ('bw-assign', 'group=1,in_port=1')),

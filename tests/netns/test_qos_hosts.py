@@ -77,7 +77,7 @@ def test_refusals_say_what_would_be_right(topo, ns):
         assert 'each=64' in refused(switch, f'port=2,prefix=2001:db8::/48,{RATES}')
         assert 'first=65506' in \
             refused(switch, f'port=2,prefix=10.1.0.0/28,first=65519,{RATES}')
-        assert 'by must be src or dst' in refused(switch, add + ',by=mac')
+        assert 'by must be dst or src' in refused(switch, add + ',by=mac')
         assert 'no meaning here' in refused(switch, add + ',direction=in')
         assert 'qos-hosts port=1 show' in refused(switch, 'port=1', 'del')
         assert len(hosts(switch)) == 14 and queues(ns) == {5, *range(6, 20)}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <queues/state-text.h>
+#include "state-text.h"
 
 #include <core/change.h>
 #include <core/say.h>

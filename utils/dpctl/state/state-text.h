@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A saved state as text: the commands that make it. */
-#ifndef DPCTL_QUEUES_STATE_TEXT_H
-#define DPCTL_QUEUES_STATE_TEXT_H
+#ifndef DPCTL_STATE_TEXT_H
+#define DPCTL_STATE_TEXT_H
 
 #include <core/context.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables that another command's row names. */
-#ifndef DPCTL_COMMANDS_TABLES_H
-#define DPCTL_COMMANDS_TABLES_H
+#ifndef DPCTL_OPENFLOW_TABLES_H
+#define DPCTL_OPENFLOW_TABLES_H
 
 #include <core/command.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A pcapng file (draft-ietf-opsawg-pcapng), written block by block, so that it can be read while it
  * grows.  Errors of the stream show in ferror(). */
-#ifndef DPCTL_COMMANDS_PCAPNG_H
-#define DPCTL_COMMANDS_PCAPNG_H
+#ifndef DPCTL_WATCH_PCAPNG_H
+#define DPCTL_WATCH_PCAPNG_H
 
 #include <oflib/wire.h>
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* save, restore: flows, groups, meters, port configuration and queues in a file (docs/state.md). */
+#include "state-text.h"
+
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/file.h>
@@ -7,7 +9,6 @@
 #include <core/say.h>
 #include <core/view.h>
 #include <core/words.h>
-#include <queues/state-text.h>
 #include <queues/steps.h>
 
 #include <oflib/plural.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What why-dropped and capture share: the reasons of drops, and a packet on a line. */
-#ifndef DPCTL_COMMANDS_PACKET_TEXT_H
-#define DPCTL_COMMANDS_PACKET_TEXT_H
+#ifndef DPCTL_WATCH_PACKET_TEXT_H
+#define DPCTL_WATCH_PACKET_TEXT_H
 
 #include <core/context.h>
 
