@@ -7,7 +7,7 @@
 #include "options.h"
 
 #include <qos/diff/diff.h>
-#include <qos/model/accepting.h>
+#include <qos/kernel/accepting.h>
 #include <qos/model/model.h>
 
 #include <errno.h>

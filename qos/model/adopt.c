@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "adopt.h"
-
-#include "bands-trees.h"
-#include "bands.h"
-#include "default.h"
-#include "found.h"
-#include "journal.h"
-#include "ops.h"
-#include "own-leaf.h"
 #include "place.h"
-#include "promised.h"
-#include "root.h"
-#include "values.h"
+
+#include <qos/tree/bands-trees.h>
+#include <qos/tree/bands.h>
+#include <qos/tree/default.h>
+#include <qos/tree/found.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/own-leaf.h>
+#include <qos/tree/promised.h>
+#include <qos/tree/root.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 #include <stdlib.h>

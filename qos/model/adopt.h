@@ -6,7 +6,7 @@
 #ifndef QOS_MODEL_ADOPT_H
 #define QOS_MODEL_ADOPT_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* A transaction of its own. */
 int qos_adopt_port(struct qos *q, struct model_port *p, struct qos_error *e);

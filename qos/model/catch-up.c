@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stages, each at most one transaction, so that the caller can commit in steps. */
 #include "catch-up.h"
-
 #include "adopt.h"
-#include "bands-trees.h"
-#include "class-change.h"
 #include "follow.h"
-#include "journal.h"
-#include "notify.h"
-#include "ops.h"
 #include "place.h"
-#include "root.h"
-#include "shaper.h"
-#include "values.h"
+
+#include <qos/model/model.h>
+#include <qos/tree/bands-trees.h>
+#include <qos/tree/class-change.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/notify.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/root.h>
+#include <qos/tree/shaper.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 #include <string.h>

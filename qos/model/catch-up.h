@@ -3,7 +3,7 @@
 #ifndef QOS_MODEL_CATCH_UP_H
 #define QOS_MODEL_CATCH_UP_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* Makes the shaper's interfaces anew, with the queues on them. */
 int qos_catch_up_shaper(struct qos *q, struct model_port *in, struct qos_error *e);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: dumps and queues, with the kernel's counters. */
-#include "default.h"
-#include "state.h"
-#include "tree.h"
-#include "values.h"
+#include <qos/model/model.h>
+#include <qos/tree/default.h>
+#include <qos/tree/state.h>
+#include <qos/tree/tree.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 #include <stdlib.h>

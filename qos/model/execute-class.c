@@ -2,13 +2,13 @@
 /* Requests for classes. */
 #include "execute-tree.h"
 
-#include "class-change.h"
-#include "default.h"
-#include "journal.h"
-#include "ops.h"
-#include "own-leaf.h"
-#include "root.h"
-#include "values.h"
+#include <qos/tree/class-change.h>
+#include <qos/tree/default.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/own-leaf.h>
+#include <qos/tree/root.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "execute-leaf.h"
 
-#include "bands-trees.h"
-#include "bands.h"
-#include "journal.h"
-#include "ops.h"
-#include "root.h"
-#include "values.h"
+#include <qos/tree/bands-trees.h>
+#include <qos/tree/bands.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/root.h>
+#include <qos/tree/values.h>
 
 #include <string.h>
 

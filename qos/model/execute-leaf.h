@@ -3,7 +3,7 @@
 #ifndef QOS_MODEL_EXECUTE_LEAF_H
 #define QOS_MODEL_EXECUTE_LEAF_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 int qos_execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *r,
                      struct qos_error *e);

@@ -3,7 +3,7 @@
 #ifndef QOS_MODEL_EXECUTE_TREE_H
 #define QOS_MODEL_EXECUTE_TREE_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* A request being carried out. */
 struct job {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Carries out requests, one or many at once. */
-#include "bands-trees.h"
 #include "execute-leaf.h"
 #include "execute-tree.h"
-#include "journal.h"
-#include "own-leaf.h"
-#include "promised.h"
-#include "root.h"
-#include "shaper.h"
-#include "tree.h"
+
+#include <qos/model/model.h>
+#include <qos/tree/bands-trees.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/own-leaf.h>
+#include <qos/tree/promised.h>
+#include <qos/tree/root.h>
+#include <qos/tree/shaper.h>
+#include <qos/tree/tree.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,6 +27,23 @@ qos_new(struct qos **q, struct qos_kernel *kernel, const struct qos_events *even
         new->events = *events;
     *q = new;
     return 0;
+}
+
+int
+qos_set_leaf(struct qos *q, const struct qos_sched *sched, const struct qos_values *config)
+{
+    bool can = sched && !sched->classful && !sched->bands && sched->id != OFP_QOS_SCHED_NONE;
+    struct packed *packed = can ? qos_packed_new(config) : NULL;
+    if (can && !packed)
+        return -ENOMEM;
+    if (can && qos_kernel_has(q->kernel, sched, config) != 1) {
+        free(packed);
+        packed = NULL;
+    }
+    free(q->leaf_config);
+    q->leaf_config = packed;
+    q->leaf = packed ? sched : NULL;
+    return !sched || packed ? 0 : -EOPNOTSUPP;
 }
 
 void

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "follow.h"
 
-#include "journal.h"
-#include "ops.h"
-#include "values.h"
+#include <qos/tree/journal.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/values.h>
 
 #include <string.h>
 

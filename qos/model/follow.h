@@ -5,7 +5,7 @@
 #ifndef QOS_MODEL_FOLLOW_H
 #define QOS_MODEL_FOLLOW_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* The port gets this MTU and txqueuelen; the transaction is left open.  After an error there is
  * none, and the port is as it was. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "foreign.h"
 
-#include "default.h"
-#include "found.h"
-#include "journal.h"
-#include "ops.h"
-#include "values.h"
+#include <qos/tree/default.h>
+#include <qos/tree/found.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/ops.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef QOS_MODEL_FOREIGN_H
 #define QOS_MODEL_FOREIGN_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* Counts the differences between kernel and model, and removes them if `repair`, in a transaction
  * of its own.  The kernel's error; OFPSFC_BUSY: somebody else has the root. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "place.h"
 
-#include "found.h"
+#include <qos/tree/found.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef QOS_MODEL_PLACE_H
 #define QOS_MODEL_PLACE_H
 
-#include "state.h"
+#include <qos/tree/state.h>
 
 /* Sets p->place. */
 int qos_place_find(struct qos *q, struct model_port *p, struct qos_error *e);

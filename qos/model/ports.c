@@ -3,12 +3,14 @@
 #include "adopt.h"
 #include "catch-up.h"
 #include "foreign.h"
-#include "journal.h"
-#include "notify.h"
 #include "place.h"
-#include "root.h"
-#include "shaper.h"
-#include "tree.h"
+
+#include <qos/model/model.h>
+#include <qos/tree/journal.h>
+#include <qos/tree/notify.h>
+#include <qos/tree/root.h>
+#include <qos/tree/shaper.h>
+#include <qos/tree/tree.h>
 
 #include <errno.h>
 #include <stdlib.h>

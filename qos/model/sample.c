@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qos_sample: one dump of the kernel's classes for each direction of a port, and where promises are
  * watched one of its qdiscs. */
-#include "state.h"
-#include "tree.h"
+#include <qos/model/model.h>
+#include <qos/tree/state.h>
+#include <qos/tree/tree.h>
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qos_each_tin: one dump of the kernel's qdiscs for each direction of a port that has CAKE. */
-#include "state.h"
-#include "tree.h"
+#include <qos/model/model.h>
+#include <qos/tree/state.h>
+#include <qos/tree/tree.h>
 
 struct reading {
     const struct model_port *p;

@@ -3,7 +3,7 @@
 
 #include "away.h"
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 #include <netlink/errno.h>
 #include <netlink/handlers.h>

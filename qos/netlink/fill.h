@@ -8,7 +8,7 @@
 
 #include "call.h"
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 /* Appends TCA_OPTIONS of a qdisc (OFP_QOS_QDISC) or class.  -EMSGSIZE. */
 int netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
@@ -83,7 +83,7 @@ NETLINK_FILL_ROWS(NETLINK_EXTERN_FILL)
 void netlink_fill_priomap(uint8_t map[16], const struct qos_values *v);
 void netlink_read_priomap(struct qos_values *v, const uint8_t map[16]);
 
-/* Where a root qdisc's QOS_DEFAULT is kept (<qos/model/kernel.h>). */
+/* Where a root qdisc's QOS_DEFAULT is kept (<qos/kernel/kernel.h>). */
 enum default_place {
     DEFAULT_OPTION, /* among its options */
     DEFAULT_FILTER, /* in a filter that takes all packets to it */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one filter that the switch puts on a root qdisc (<qos/model/kernel.h>).
+/* The one filter that the switch puts on a root qdisc (<qos/kernel/kernel.h>).
  * All answer 0 or -errno, also in *why. */
 #ifndef QOS_NETLINK_FILTER_H
 #define QOS_NETLINK_FILTER_H

@@ -57,7 +57,7 @@ netlink_op_name(const struct qos_op *op)
     return kinds[op->kind].what;
 }
 
-/* Is it a classless root of our own?  A rate estimator marks it (<qos/model/kernel.h>). */
+/* Is it a classless root of our own?  A rate estimator marks it (<qos/kernel/kernel.h>). */
 static bool
 marked(const struct qos_op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rtnetlink message of an operation (<qos/model/kernel.h>). */
+/* The rtnetlink message of an operation (<qos/kernel/kernel.h>). */
 #ifndef QOS_NETLINK_MESSAGE_H
 #define QOS_NETLINK_MESSAGE_H
 

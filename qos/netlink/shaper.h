@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The veth pair of struct qos_shaper (<qos/model/kernel.h>); all packets that enter by an interface
+/* The veth pair of struct qos_shaper (<qos/kernel/kernel.h>); all packets that enter by an interface
  * pass through its queues. */
 #ifndef QOS_NETLINK_SHAPER_H
 #define QOS_NETLINK_SHAPER_H
 
 #include "call.h"
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 /* ifindex is the interface that the packets enter by.  0 or -errno; find: -ENOENT if there is no
  * such pair.  A pair that was left behind is replaced by add. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "steer.h"
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Filters that lead packets to the trees below transmit queues (<qos/model/kernel.h>).
+/* Filters that lead packets to the trees below transmit queues (<qos/kernel/kernel.h>).
  *
  * They are at clsact's egress.  Each matches the upper half of skb->priority and sets the transmit
  * queue by tc-skbedit(8), so that the kernel doesn't choose one itself (Linux 5.19).  The kernel's

@@ -29,7 +29,7 @@ SOURCES = {
     'complete': ['oflib/text/complete.c'],
     'state': ['oflib/state.c'],
     'qos-request': ['qos/wire/*.c', 'qos/sched/*.c'],
-    'model': ['qos/model/*.c', 'qos/sched/*.c'],
+    'model': ['qos/model/*.c', 'qos/tree/*.c', 'qos/sched/*.c'],
     'dns': ['qos/profile/dns.c'],
     'profile': ['qos/profile/*.c', '!qos/profile/dns.c', '!qos/profile/hosts.c', '!qos/profile/names.c',
                 '!qos/profile/map-diff.c'],

@@ -3,7 +3,7 @@
 #ifndef FAKE_KERNEL_H
 #define FAKE_KERNEL_H
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 #define FAKE_SHAPERS 100
 

@@ -4,7 +4,7 @@
 #ifndef QUEUES_QOS_NOTIFY_H
 #define QUEUES_QOS_NOTIFY_H
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -3,7 +3,7 @@
 #ifndef QOS_NETLINK_KERNEL_H
 #define QOS_NETLINK_KERNEL_H
 
-#include <qos/model/kernel.h>
+#include <qos/kernel/kernel.h>
 
 /* In the current network namespace.  -errno. */
 int qos_netlink_new(struct qos_kernel **k);

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <qos/tree/order.h>
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What an operation concerns. */
+enum what { ANYTHING = 1, PORT, CLASS, SLOT /* below a class */, CHILDREN /* classes below one */ };
+
+struct key {
+    enum what what;
+    uint32_t handle;
+};
+
+/* The least rank of the later operations with a key: an open hash table. */
+struct ranks {
+    struct entry {
+        uint64_t key; /* 0: free */
+        uint8_t rank;
+    } * v;
+    size_t mask;
+};
+
+static uint64_t
+number_of(int ifindex, struct key k)
+{
+    return (uint64_t)(uint32_t)ifindex << 35 | (uint64_t)k.what << 32 | k.handle;
+}
+
+/* Where the key is, or would be. */
+static struct entry *
+look(const struct ranks *t, int ifindex, struct key k)
+{
+    uint64_t key = number_of(ifindex, k);
+    size_t at = (size_t)((key * 0x9e3779b97f4a7c15ull) >> 20) & t->mask;
+    while (t->v[at].key && t->v[at].key != key)
+        at = (at + 1) & t->mask;
+    if (!t->v[at].key)
+        t->v[at].rank = PLAN_RANKS;
+    return &t->v[at];
+}
+
+static void
+note_key(const struct ranks *t, int ifindex, struct key k, uint8_t rank)
+{
+    struct entry *e = look(t, ifindex, k);
+    e->key = number_of(ifindex, k);
+    e->rank = rank < e->rank ? rank : e->rank;
+}
+
+static bool
+is_class(const struct qos_op *op)
+{
+    return op->kind == QOS_OP_CLASS_ADD || op->kind == QOS_OP_CLASS_CHANGE ||
+           op->kind == QOS_OP_CLASS_DEL;
+}
+
+/* The keys that a later operation is found by. */
+static unsigned
+keys_of(const struct qos_op *op, struct key k[3])
+{
+    k[0] = (struct key){ANYTHING, 0};
+    if (is_class(op)) {
+        k[1] = (struct key){CLASS, op->handle};
+        k[2] = (struct key){CHILDREN, op->parent};
+        return 3;
+    }
+    if (!qos_op_is_root(op))
+        k[1] = (struct key){SLOT, op->parent};
+    else if (op->kind == QOS_OP_QDISC_CHANGE && op->sched->classful) /* another default class */
+        k[1] = (struct key){SLOT, op->handle | (uint32_t)op->values.v[QOS_DEFAULT]};
+    else
+        k[1] = (struct key){PORT, 0};
+    return 2;
+}
+
+/* The keys of later operations that an operation must stay before. */
+static unsigned
+needs_of(const struct qos_op *op, struct key k[6])
+{
+    k[0] = (struct key){PORT, 0};
+    if (!is_class(op) && qos_op_is_root(op)) {
+        k[0] = (struct key){ANYTHING, 0};
+        return 1;
+    }
+    k[1] = (struct key){CLASS, op->parent};
+    k[2] = (struct key){SLOT, op->parent};
+    if (!is_class(op)) {
+        k[3] = (struct key){CHILDREN, op->parent};
+        return 4;
+    }
+    k[3] = (struct key){CLASS, op->handle};
+    k[4] = (struct key){SLOT, op->handle};
+    k[5] = (struct key){CHILDREN, op->handle};
+    return 6;
+}
+
+static uint8_t
+rank_of(const struct ranks *t, const struct qos_op *op, uint8_t rank)
+{
+    struct key k[6];
+    unsigned n = rank ? needs_of(op, k) : 0;
+    for (unsigned i = 0; i < n; i++) {
+        uint8_t later = look(t, op->ifindex, k[i])->rank;
+        rank = later < rank ? later : rank;
+    }
+    return rank;
+}
+
+static void
+note(const struct ranks *t, const struct qos_op *op, uint8_t rank)
+{
+    struct key k[3];
+    unsigned n = keys_of(op, k);
+    for (unsigned i = 0; i < n; i++)
+        note_key(t, op->ifindex, k[i], rank);
+}
+
+/* By rank, else as they were. */
+static void
+sort(struct plan *plan, struct qos_op *ops, struct step *steps)
+{
+    size_t n = 0;
+    for (unsigned rank = 0; rank < PLAN_RANKS; rank++) {
+        for (size_t i = 0; i < plan->n; i++) {
+            if (plan->steps[i].rank != rank)
+                continue;
+            ops[n] = plan->ops[i];
+            steps[n++] = plan->steps[i];
+        }
+    }
+    free(plan->ops);
+    free(plan->steps);
+    plan->ops = ops;
+    plan->steps = steps;
+    plan->cap = plan->cap_steps = plan->n;
+}
+
+int
+qos_plan_order(struct plan *plan)
+{
+    struct ranks t = {.mask = 15};
+    while (t.mask < plan->n * 6)
+        t.mask = t.mask * 2 + 1;
+    t.v = calloc(t.mask + 1, sizeof *t.v);
+    struct qos_op *ops = reallocarray(NULL, plan->n + 1, sizeof *ops);
+    struct step *steps = reallocarray(NULL, plan->n + 1, sizeof *steps);
+    if (!t.v || !ops || !steps) {
+        free(t.v);
+        free(ops);
+        free(steps);
+        return -ENOMEM;
+    }
+    for (size_t i = plan->n; i--;) {
+        plan->steps[i].rank = rank_of(&t, &plan->ops[i], plan->steps[i].rank);
+        note(&t, &plan->ops[i], plan->steps[i].rank);
+    }
+    sort(plan, ops, steps);
+    free(t.v);
+    return 0;
+}
