@@ -8,8 +8,7 @@
 #include <stdlib.h>
 
 #define ALL_FLAGS   (OFPBF_ATOMIC | OFPBF_ORDERED)
-#define HEAD_LEN    8  /* bundle id, type, flags */
-#define ERROR_DATA  64 /* of the request, in an error */
+#define HEAD_LEN    8 /* bundle id, type, flags */
 #define FIRST_CHUNK ((size_t)4 << 10)
 #define CHUNK       ((size_t)1 << 20)
 #define ARENA_MAX   (32u << 20)
@@ -30,10 +29,9 @@ struct bundle {
     uint32_t n;
     size_t bytes; /* that its chunks take */
     struct chunk *first, *last;
-    uint64_t used;               /* loop time of the last message for it */
-    uint8_t request[ERROR_DATA]; /* that began it, or commits it */
-    size_t request_len;
-    struct bundle_own own; /* of a bundle of the switch itself; else all zeros */
+    uint64_t used;           /* loop time of the last message for it */
+    struct deferred request; /* that began it, or commits it */
+    struct bundle_own own;   /* of a bundle of the switch itself; else all zeros */
 };
 
 struct bundles {
@@ -139,19 +137,12 @@ on_timer(void *ctx)
             oldest = b->used < oldest ? b->used : oldest;
             continue;
         }
-        conn_send_error(all->conn, of_get32(b->request + 4), OF_BUNDLE_FAILED(TIMEOUT),
-                        (struct of_bytes){b->request, b->request_len}, NULL);
+        struct of_msg request = deferred_message(&b->request);
+        conn_error(all->conn, &request, OF_BUNDLE_FAILED(TIMEOUT));
         drop(all, b);
     }
     if (all->first)
         loop_timer_set(all->timer, oldest + BUNDLE_IDLE_NS);
-}
-
-static void
-note_request(struct bundle *b, const struct of_msg *m)
-{
-    b->request_len = m->raw.n < ERROR_DATA ? m->raw.n : ERROR_DATA;
-    memcpy(b->request, m->raw.p, b->request_len);
 }
 
 static int
@@ -169,7 +160,7 @@ new_bundle(struct bundles *all, const struct of_msg *m, uint32_t id, uint16_t fl
         return OF_BUNDLE_FAILED(OUT_OF_BUNDLES);
     b->id = id;
     b->flags = flags;
-    note_request(b, m);
+    deferred_begin(&b->request, NULL, m);
     b->used = loop_now(all->room->loop);
     if (!all->first)
         loop_timer_set(all->timer, b->used + BUNDLE_IDLE_NS);
@@ -197,6 +188,12 @@ bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *mes
     *message = (struct of_bytes){k->data + pos->at, of_get16(k->data + pos->at + 2)};
     pos->at += message->n;
     return true;
+}
+
+const struct deferred *
+bundle_request(const struct bundle *b)
+{
+    return &b->request;
 }
 
 uint32_t
@@ -372,13 +369,14 @@ commit_bundle(struct bundles *all, const struct of_msg *m, struct bundle *b, uin
     enum bundle_outcome outcome = BUNDLE_FAILED;
     int err = b->flags != flags ? OF_BUNDLE_FAILED(BAD_FLAGS) : 0;
     take_out(all, b);
-    note_request(b, m);
+    deferred_begin(&b->request, all->conn, m);
     if (!err && !b->refused)
-        outcome = r->ops->commit(r->ctx, all->conn, b);
-    if (outcome == BUNDLE_LATER)
+        outcome = r->ops->commit(r->ctx, b);
+    if (outcome == BUNDLE_DEFERRED)
         return BUNDLE_ANSWERED;
     if (!err && outcome == BUNDLE_FAILED)
         err = OF_BUNDLE_FAILED(MSG_FAILED);
+    deferred_end(&b->request);
     free_bundle(r, b);
     return err;
 }
@@ -395,15 +393,15 @@ reply(struct conn *c, uint32_t xid, uint32_t id, uint16_t type, uint16_t flags)
 }
 
 void
-bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done)
+bundle_committed(struct bundle_room *r, struct bundle *b, bool done)
 {
-    uint32_t xid = of_get32(b->request + 4);
     struct bundle_own own = b->own;
-    if (c && done)
-        reply(c, xid, b->id, OFPBCT_COMMIT_REPLY, b->flags);
-    else if (c)
-        conn_send_error(c, xid, OF_BUNDLE_FAILED(MSG_FAILED),
-                        (struct of_bytes){b->request, b->request_len}, NULL);
+    if (!done)
+        deferred_error(&b->request, OF_BUNDLE_FAILED(MSG_FAILED));
+    else if (b->request.conn)
+        reply(b->request.conn, deferred_message(&b->request).xid, b->id, OFPBCT_COMMIT_REPLY,
+              b->flags);
+    deferred_end(&b->request);
     free_bundle(r, b);
     if (own.over)
         own.over(own.ctx, done);
@@ -429,9 +427,9 @@ bundle_own_add(struct bundle_room *r, struct bundle *b, struct of_bytes message)
 void
 bundle_own_commit(struct bundle_room *r, struct bundle *b)
 {
-    enum bundle_outcome outcome = r->ops->commit(r->ctx, NULL, b);
-    if (outcome != BUNDLE_LATER)
-        bundle_committed(r, NULL, b, outcome == BUNDLE_DONE);
+    enum bundle_outcome outcome = r->ops->commit(r->ctx, b);
+    if (outcome != BUNDLE_DEFERRED)
+        bundle_committed(r, b, outcome == BUNDLE_DONE);
 }
 
 void

@@ -124,13 +124,23 @@ read_some(struct conn *c)
     c->in_len += (size_t)n;
 }
 
+/* Whether a request waits for the deferred one before it, or for what the switch is doing. */
+static bool
+must_wait(struct conn *c, struct of_bytes frame)
+{
+    const struct channel_ops *ops = &c->ch->ops;
+    if (conn_is_ours(frame.p[1]))
+        return false;
+    return c->deferred || (ops->allow && !ops->allow(c->ch->ctx, c, frame));
+}
+
 /* Whether a request's turn has come.  If not, this is asked again by channel_go_on, or when the
  * peer has read the notices that go before the request's answer. */
 static bool
 is_its_turn(struct conn *c, struct of_bytes frame)
 {
     uint64_t before = c->ch->async.end;
-    c->held = c->ch->ops.allow && !c->ch->ops.allow(c->ch->ctx, c, frame);
+    c->held = must_wait(c, frame);
     if (c->held)
         c->held_since = c->ch->n_held++;
     if (c->ch->async.end != before)
@@ -481,6 +491,8 @@ conn_close(struct conn *c)
     log_end_of(c);
     conn_flush_forget(c);
     unlink_conn(c);
+    if (c->deferred)
+        c->deferred->conn = NULL;
     if (c->announced) {
         COUNT(c, disconnected, 1);
         ch->ops.disconnected(ch->ctx, c);

@@ -28,6 +28,12 @@ static const uint8_t rules[256] = {
     [OFPT_ECHO_REPLY] = OURS,
 };
 
+bool
+conn_is_ours(uint8_t type)
+{
+    return rules[type] == OURS;
+}
+
 /* Of the switch's own messages. */
 static bool
 own_writes(uint32_t exp_type)

@@ -5,6 +5,9 @@
 
 #include "conn.h"
 
+/* Whether messages of this type are handled here, at any time: hello, echoes, errors. */
+bool conn_is_ours(uint8_t type);
+
 /* Takes one whole frame; only its length has been checked. */
 void conn_frame(struct conn *c, struct of_bytes frame);
 

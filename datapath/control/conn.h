@@ -4,6 +4,7 @@
  * The files are in layers, each calls those below it:
  *
  *     channel                          all connections together
+ *     bundle, deferred                 requests that are carried out later
  *     aside                            echoes while the control thread is in the kernel
  *     target, accept                   make connections, and follow their life
  *     conn-life                        reading, phases, silence, the end
@@ -23,6 +24,7 @@
 #include "conn-dump.h"
 #include "conn-parts.h"
 
+#include <control/deferred.h>
 #include <daemon/log.h>
 #include <of10/door.h>
 #include <stream/stream.h>
@@ -91,7 +93,8 @@ struct conn {
     uint64_t async_first; /* pos of ch->async: what is before it goes before the next answer */
     struct conn_dump dump;
     struct part parts[PARTS_MAX];
-    struct conn_state state; /* of a main connection */
+    struct deferred *deferred; /* its request that is answered later; NULL: none */
+    struct conn_state state;   /* of a main connection */
     struct conn_own own;
     struct channel_counters counters;
 };

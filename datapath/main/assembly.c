@@ -189,13 +189,8 @@ disconnected(void *ctx, struct conn *c)
 {
     struct sw *sw = ctx;
     bundle_forget(c);
-    sw_kernel_steps_forget(sw, c);
     sw_capture_forget(sw, c);
     sw_slices_untie(c);
-    if (sw->commit.c == c)
-        sw->commit.c = NULL;
-    if (sw->flow_sweep.c == c)
-        sw->flow_sweep.c = NULL;
     sw_fail_update(sw);
     sw_misses_update(sw);
 }

@@ -13,7 +13,7 @@ end(struct sw *sw, bool done)
     struct kernel_steps k = sw->steps;
     bool refused = !done && !k.reverting;
     sw->steps = (struct kernel_steps){.timer = k.timer};
-    k.work->over(k.ctx, k.c, done, k.at, refused ? &k.e : NULL);
+    k.work->over(k.ctx, done, k.at, refused ? &k.e : NULL);
     channel_go_on(sw->channel);
 }
 
@@ -21,7 +21,7 @@ static void
 agreed(struct sw *sw)
 {
     struct kernel_steps *k = &sw->steps;
-    if (k->work->agreed(k->ctx, k->c)) {
+    if (k->work->agreed(k->ctx)) {
         qos_commit_end(sw->qos);
         end(sw, true);
         return;
@@ -58,17 +58,10 @@ sw_kernel_steps_needed(const struct sw *sw)
 }
 
 void
-sw_kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work, void *ctx)
+sw_kernel_steps_begin(struct sw *sw, const struct kernel_work *work, void *ctx)
 {
-    sw->steps = (struct kernel_steps){.timer = sw->steps.timer, .work = work, .ctx = ctx, .c = c};
+    sw->steps = (struct kernel_steps){.timer = sw->steps.timer, .work = work, .ctx = ctx};
     loop_timer_set(sw->steps.timer, 0);
-}
-
-void
-sw_kernel_steps_forget(struct sw *sw, const struct conn *c)
-{
-    if (sw->steps.c == c)
-        sw->steps.c = NULL;
 }
 
 void
@@ -87,7 +80,7 @@ sw_kernel_steps_stop(struct sw *sw)
     }
     if (p == QOS_COMMIT_AGREED)
         qos_commit_end(sw->qos);
-    k->work->over(k->ctx, NULL, false, 0, NULL);
+    k->work->over(k->ctx, false, 0, NULL);
     k->work = NULL;
 }
 

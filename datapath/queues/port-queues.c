@@ -119,12 +119,12 @@ finish(struct sw *sw, int err, const struct qos_error *e)
  */
 
 static bool
-agreed(void *ctx, struct conn *c)
+agreed(void *ctx)
 {
     return true;
 }
 
-static void over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e);
+static void over(void *ctx, bool done, unsigned at, const struct qos_error *e);
 
 static void
 go_on(struct sw *sw)
@@ -133,7 +133,7 @@ go_on(struct sw *sw)
     struct qos_error e = {0};
     while (qos_port_plan(sw->qos)) {
         if (sw_kernel_steps_needed(sw)) {
-            sw_kernel_steps_begin(sw, NULL, &work, sw);
+            sw_kernel_steps_begin(sw, &work, sw);
             return;
         }
         e = (struct qos_error){0};
@@ -145,7 +145,7 @@ go_on(struct sw *sw)
 }
 
 static void
-over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+over(void *ctx, bool done, unsigned at, const struct qos_error *e)
 {
     struct sw *sw = ctx;
     const struct qos_error none = {0};

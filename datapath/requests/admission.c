@@ -3,9 +3,7 @@
  *
  * While the kernel carries out a plan over many turns (kernel-steps.h) the model of the queues is
  * neither the old nor the new one: requests that read queues or change anything wait.  While a
- * bundle changes tables over many turns (bundle.c), requests that read tables wait as well.  The
- * connection whose commit it is gets answers to echo requests only, for its requests are answered
- * in order.
+ * bundle changes tables over many turns (bundle.c), requests that read tables wait as well.
  *
  * Beside that, packet-outs wait for room in the workers' rings, and barriers for packet-outs. */
 #include "requests.h"
@@ -83,12 +81,6 @@ needs(struct of_bytes frame)
     }
 }
 
-static bool
-is_echo(uint8_t type)
-{
-    return type == OFPT_ECHO_REQUEST || type == OFPT_ECHO_REPLY || type == OFPT_ERROR;
-}
-
 /* What waits for workers. */
 static bool
 workers_allow(struct sw *sw, struct conn *c, struct of_bytes frame)
@@ -100,13 +92,10 @@ workers_allow(struct sw *sw, struct conn *c, struct of_bytes frame)
 
 /* What waits for changes that take many turns. */
 static bool
-changes_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
+changes_allow(const struct sw *sw, struct of_bytes frame)
 {
-    if (!sw_commit_under_way(sw) || is_echo(frame.p[1]))
+    if (!sw_commit_under_way(sw))
         return true;
-    if ((sw->steps.work && sw->steps.c == c) || (sw->commit.bundle && sw->commit.c == c) ||
-        (sw->flow_sweep.under_way && sw->flow_sweep.c == c))
-        return false;
     uint8_t n = needs(frame);
     return n == NOTHING || (n == TABLES && !sw->commit.bundle);
 }
@@ -114,7 +103,7 @@ changes_allow(const struct sw *sw, const struct conn *c, struct of_bytes frame)
 bool
 sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame)
 {
-    if (!workers_allow(sw, c, frame) || !changes_allow(sw, c, frame))
+    if (!workers_allow(sw, c, frame) || !changes_allow(sw, frame))
         return false;
     if (frame.p[1] == OFPT_BARRIER_REQUEST)
         rcu_wait(); /* every worker uses the new flows (6.2.1); flow-removed messages are sent */

@@ -34,7 +34,6 @@
 
 struct commit {
     struct sw *sw;
-    struct conn *c; /* NULL: it has gone */
     struct bundle *bundle;
     struct of_arena *arena;
     struct slice *slice;    /* of the connection; NULL: everything is allowed */
@@ -46,6 +45,13 @@ struct commit {
         uint32_t no, config;
     } * ports;
 };
+
+/* NULL: it has gone. */
+static struct conn *
+conn_of(const struct commit *k)
+{
+    return bundle_request(k->bundle)->conn;
+}
 
 /* Decodes a message again: it was decoded and checked when it was added. */
 static int
@@ -62,8 +68,9 @@ decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 static void
 answer(struct commit *k, const struct of_msg *m, int err)
 {
-    if (err && k->c)
-        conn_error(k->c, m, err > 0 ? err : conn_error_of(k->c, m, err));
+    struct conn *c = conn_of(k);
+    if (err && c)
+        conn_error(c, m, err > 0 ? err : conn_error_of(c, m, err));
 }
 
 static void
@@ -75,7 +82,7 @@ log_refusal(const struct commit *k, const struct of_msg *m, const char *why)
         own->refused(own->ctx, m->xid, why);
         return;
     }
-    log_warning_by(BUNDLE, LOG_REQUEST(k->c ? conn_peer(k->c) : "a peer that has gone", m->xid),
+    log_warning_by(BUNDLE, LOG_REQUEST(deferred_peer(bundle_request(k->bundle)), m->xid),
                    "the bundle failed and changed nothing, because of this %s: %s",
                    type ? type : "message", why);
 }
@@ -92,7 +99,7 @@ static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
     log_refusal(k, m, e->text);
-    answer(k, m, k->c ? sw_slice_refuse(k->c, m, e) : 0);
+    answer(k, m, conn_of(k) ? sw_slice_refuse(conn_of(k), m, e) : 0);
 }
 
 /* ------------------------------------------------------------------ one message */
@@ -153,7 +160,7 @@ static int
 check_right(struct commit *k, const struct of_msg *m)
 {
     struct qos_error e = {0};
-    if (!sw_slice_check_for(k->sw, k->slice, k->c, m, &e))
+    if (!sw_slice_check_for(k->sw, k->slice, conn_of(k), m, &e))
         return 0;
     refuse_qos(k, m, &e);
     return BUNDLE_ANSWERED;
@@ -246,7 +253,7 @@ finish_flow_mods(struct commit *k)
         sw_flows_expire(k->sw);
     while (k->buffers && bundle_next(k->bundle, &pos, &raw))
         if (raw.p[1] == OFPT_FLOW_MOD && !decode(k, raw, &m))
-            sw_flow_mod_done(k->sw, k->c, m.body);
+            sw_flow_mod_done(k->sw, conn_of(k), m.body);
 }
 
 static void
@@ -286,7 +293,7 @@ settle(struct commit *k, bool done)
         return;
     finish_flow_mods(k);
     tell_qos(k);
-    log_info_by(BUNDLE, LOG_PEER(k->c ? conn_peer(k->c) : "a peer that has gone"),
+    log_info_by(BUNDLE, LOG_PEER(deferred_peer(bundle_request(k->bundle))),
                 "committed a bundle of %u message%s", bundle_messages(k->bundle),
                 OF_S(bundle_messages(k->bundle)));
 }
@@ -303,10 +310,9 @@ free_commit(struct commit *k)
 /* ------------------------------------------------------------------ the kernel first */
 
 static bool
-kernel_agreed(void *ctx, struct conn *c)
+kernel_agreed(void *ctx)
 {
     struct commit *k = ctx;
-    k->c = c;
     k->again = true;
     begin(k);
     bool good = run_tables(k) && run_all(k, true);
@@ -316,15 +322,14 @@ kernel_agreed(void *ctx, struct conn *c)
 }
 
 static void
-over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+over(void *ctx, bool done, unsigned at, const struct qos_error *e)
 {
     struct commit *k = ctx;
-    k->c = c;
     if (done)
         settle(k, true);
     else if (e)
         refuse_nth_qos(k, at, e);
-    bundle_committed(&k->sw->bundles, c, k->bundle, done);
+    bundle_committed(&k->sw->bundles, k->bundle, done);
     free_commit(k);
 }
 
@@ -340,8 +345,8 @@ go_on(struct commit *k, bool done)
     bool qos = bundle_has_qos(k->bundle);
     if (done && qos && sw_kernel_steps_needed(sw)) {
         settle(k, false);
-        sw_kernel_steps_begin(sw, k->c, &work, k);
-        return BUNDLE_LATER;
+        sw_kernel_steps_begin(sw, &work, k);
+        return BUNDLE_DEFERRED;
     }
     done = done && run_all(k, true);
     if (qos && !done)
@@ -360,15 +365,13 @@ run_turn(struct commit *k)
     enum progress p = run_some(k, &k->at, false, loop_clock() + SW_TURN_NS);
     if (p != MORE) {
         sw->commit.bundle = NULL;
-        sw->commit.c = NULL;
         return go_on(k, p == ALL && !change_set_failed());
     }
     sw->commit.bundle = k;
-    sw->commit.c = k->c;
     channel_release(sw->channel, true);
     channel_stop_dumps(sw->channel);
     loop_timer_set(sw->commit.timer, 0);
-    return BUNDLE_LATER;
+    return BUNDLE_DEFERRED;
 }
 
 static enum bundle_outcome
@@ -385,32 +388,30 @@ next_turn(void *ctx)
 {
     struct sw *sw = ctx;
     struct commit *k = sw->commit.bundle;
-    k->c = sw->commit.c;
     channel_hold(sw->channel);
     enum bundle_outcome outcome = run_turn(k);
     if (sw->commit.bundle)
         return;
-    if (outcome != BUNDLE_LATER) {
-        bundle_committed(&sw->bundles, k->c, k->bundle, outcome == BUNDLE_DONE);
+    if (outcome != BUNDLE_DEFERRED) {
+        bundle_committed(&sw->bundles, k->bundle, outcome == BUNDLE_DONE);
         free_commit(k);
     }
     channel_go_on(sw->channel);
 }
 
 static enum bundle_outcome
-commit(void *ctx, struct conn *c, struct bundle *b)
+commit(void *ctx, struct bundle *b)
 {
     struct sw *sw = ctx;
     struct commit *k = calloc(1, sizeof *k);
     if (!k)
         return BUNDLE_FAILED;
     *k = (struct commit){.sw = sw,
-                         .c = c,
                          .bundle = b,
                          .arena = &sw->bundles.arena,
-                         .slice = slice_hold(sw_slice_of(c))};
+                         .slice = slice_hold(sw_slice_of(bundle_request(b)->conn))};
     enum bundle_outcome outcome = run(k);
-    if (outcome != BUNDLE_LATER)
+    if (outcome != BUNDLE_DEFERRED)
         free_commit(k);
     return outcome;
 }
@@ -432,7 +433,7 @@ sw_commit_stop(struct sw *sw)
         if (bundle_has_qos(k->bundle))
             qos_abort(sw->qos);
         change_set_end(false);
-        bundle_committed(&sw->bundles, NULL, k->bundle, false);
+        bundle_committed(&sw->bundles, k->bundle, false);
         free_commit(k);
     }
     if (sw->commit.timer)

@@ -41,6 +41,7 @@ clear(struct sw_sweep *s)
         flow_release(s->v[s->at++]);
     free(s->v);
     tables_modify_end(s->modify);
+    deferred_end(&s->request);
     *s = (struct sw_sweep){.timer = s->timer, .group_id = OFPG_ANY, .buffer_id = OFP_NO_BUFFER};
 }
 
@@ -90,7 +91,7 @@ finish(struct sw *sw)
                           now);
     if (s->err)
         return s->err == -ENOMEM ? OF_FLOW_MOD_FAILED(TABLE_FULL) : s->err;
-    return s->buffer_id == OFP_NO_BUFFER ? 0 : sw_buffer_release(sw, s->c, s->buffer_id);
+    return s->buffer_id == OFP_NO_BUFFER ? 0 : sw_buffer_release(sw, s->request.conn, s->buffer_id);
 }
 
 /* Returns whether it was the last; *err: how it ended. */
@@ -119,15 +120,11 @@ next_turn(void *ctx)
 {
     struct sw *sw = ctx;
     struct sw_sweep *s = &sw->flow_sweep;
-    struct of_msg m = {.raw = {s->request, s->request_n}};
     int err;
     if (!turn(sw, &err))
         return;
-    rcu_wait(); /* all are told of the last ones, too, before the next answer */
-    m.type = s->request[1];
-    m.xid = of_get32(s->request + 4);
-    if (err && s->c)
-        conn_error(s->c, &m, err > 0 ? err : conn_error_of(s->c, &m, err));
+    rcu_wait(); /* the last ones are reported, too, before the next answer */
+    deferred_error(&s->request, err);
     clear(s);
     channel_go_on(sw->channel);
 }
@@ -137,9 +134,7 @@ begin(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sw_sweep *s = &sw->flow_sweep;
     int err = 0;
-    s->c = c;
-    s->request_n = m->raw.n < sizeof s->request ? m->raw.n : sizeof s->request;
-    memcpy(s->request, m->raw.p, s->request_n);
+    deferred_begin(&s->request, c, m);
     s->under_way = !turn(sw, &err);
     if (!s->under_way)
         clear(s);

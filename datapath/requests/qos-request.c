@@ -110,55 +110,52 @@ print_request(const void *of, char *out, size_t n)
     qos_request_print(r, out + len, n - (size_t)len);
 }
 
-/* c NULL: it has gone. */
 static void
-carried_out(struct sw *sw, const struct conn *c, uint32_t xid, const struct qos_request *r)
+carried_out(struct sw *sw, const char *peer, uint32_t xid, const struct qos_request *r)
 {
-    log_info_made(QOS, LOG_REQUEST(c ? conn_peer(c) : "a peer that has gone", xid), "a request",
-                  print_request, r);
+    log_info_made(QOS, LOG_REQUEST(peer, xid), "a request", print_request, r);
     sw_qos_notify_request(sw, r);
 }
 
-/* A request whose plan takes many turns: what its end needs. */
-struct late {
+/* A request whose plan takes many turns. */
+struct long_request {
     struct sw *sw;
     struct qos_request r;
+    struct deferred request;
     enum envelope env;
-    size_t n;
-    uint8_t message[];
 };
 
 static bool
-late_agreed(void *ctx, struct conn *c)
+long_agreed(void *ctx)
 {
     return true;
 }
 
 static void
-late_over(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e)
+long_over(void *ctx, bool done, unsigned at, const struct qos_error *e)
 {
-    struct late *l = ctx;
-    struct of_msg m = {.xid = of_get32(l->message + 4), .raw = {l->message, l->n}};
-    int err = done || !c || !e ? 0 : refuse_logged(c, &m, l->env, e);
-    if (err > 0)
-        conn_error(c, &m, err);
+    struct long_request *l = ctx;
+    struct of_msg m = deferred_message(&l->request);
     if (done)
-        carried_out(l->sw, c, m.xid, &l->r);
+        carried_out(l->sw, deferred_peer(&l->request), m.xid, &l->r);
+    else if (e && l->request.conn)
+        deferred_error(&l->request, refuse_logged(l->request.conn, &m, l->env, e));
+    deferred_end(&l->request);
     free(l);
 }
 
 static int
-carry_out_later(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
+defer(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_request *r)
 {
-    static const struct kernel_work work = {.agreed = late_agreed, .over = late_over};
-    struct late *l = malloc(sizeof *l + m->raw.n);
+    static const struct kernel_work work = {.agreed = long_agreed, .over = long_over};
+    struct long_request *l = malloc(sizeof *l);
     if (!l) {
         qos_abort(sw->qos);
         return -ENOMEM;
     }
-    *l = (struct late){.sw = sw, .r = *r, .env = sw_qos_envelope(m), .n = m->raw.n};
-    memcpy(l->message, m->raw.p, m->raw.n);
-    sw_kernel_steps_begin(sw, c, &work, l);
+    *l = (struct long_request){.sw = sw, .r = *r, .env = sw_qos_envelope(m)};
+    deferred_begin(&l->request, c, m);
+    sw_kernel_steps_begin(sw, &work, l);
     return 0;
 }
 
@@ -175,10 +172,10 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
         return refuse_logged(c, m, sw_qos_envelope(m), &e);
     }
     if (sw_kernel_steps_needed(sw))
-        return carry_out_later(sw, c, m, &r);
+        return defer(sw, c, m, &r);
     if ((e.err = qos_commit(sw->qos, NULL, &e)))
         return refuse_logged(c, m, sw_qos_envelope(m), &e);
-    carried_out(sw, c, m->xid, &r);
+    carried_out(sw, conn_peer(c), m->xid, &r);
     return 0;
 }
 

@@ -97,21 +97,22 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
 }
 
 static enum bundle_outcome
-commit(void *ctx, struct conn *c, struct bundle *b)
+commit(void *ctx, struct bundle *b)
 {
     struct bundle_pos pos = {0};
     struct of_bytes raw;
+    struct channel *ch = bundle_request(b)->conn->ch;
     bool good = true;
-    channel_hold(c->ch);
+    channel_hold(ch);
     while (bundle_next(b, &pos, &raw)) {
         struct of_msg m;
         struct of_port_status status = {.reason = OFPPR_MODIFY};
         if (of_decode(raw, &bundles.arena, &m))
             abort(); /* it has been decoded before */
-        channel_async(c->ch, ASYNC_PORT_STATUS, OFPPR_MODIFY, OFPT_PORT_STATUS, &status);
+        channel_async(ch, ASYNC_PORT_STATUS, OFPPR_MODIFY, OFPT_PORT_STATUS, &status);
         good &= m.type != OFPT_FLOW_MOD || raw.p[25] != OFPFC_DELETE;
     }
-    channel_release(c->ch, good);
+    channel_release(ch, good);
     return good ? BUNDLE_DONE : BUNDLE_FAILED;
 }
 

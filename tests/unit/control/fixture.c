@@ -97,6 +97,7 @@ toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
         for (struct of_flow_removed fr = {.cookie = 0}; fr.cookie < f->removes; fr.cookie++)
             channel_async(f->ch, ASYNC_FLOW_REMOVED, OFPRR_DELETE, OFPT_FLOW_REMOVED, &fr);
         return 0;
+    case OFPT_METER_MOD: deferred_begin(&f->deferred, c, m); return 0;
     case OFPT_TABLE_MOD: return OF_TABLE_MOD_FAILED(BAD_TABLE);
     case OFPT_GET_CONFIG_REQUEST: return -EIO;
     default: return 0;

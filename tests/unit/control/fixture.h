@@ -20,11 +20,12 @@ struct fixture {
     char socket[96]; /* punix: */
     /* what the toy switch was asked */
     unsigned connected, disconnected, handled, flow_mods, done;
-    uint32_t n_ports;   /* entries of its port description */
-    uint32_t tables;    /* in the last table features request */
-    size_t body_bytes;  /* of the last experimenter multipart */
-    uint32_t removes;   /* flows that each flow-mod tells of as removed */
-    uint32_t step_size; /* entries a dump's step appends */
+    uint32_t n_ports;         /* entries of its port description */
+    uint32_t tables;          /* in the last table features request */
+    size_t body_bytes;        /* of the last experimenter multipart */
+    uint32_t removes;         /* flows that each flow-mod tells of as removed */
+    uint32_t step_size;       /* entries a dump's step appends */
+    struct deferred deferred; /* the last meter-mod: the toy never answers it itself */
 };
 
 struct peer {

@@ -9,7 +9,7 @@
 #ifndef CONTROL_BUNDLE_H
 #define CONTROL_BUNDLE_H
 
-#include <control/channel.h>
+#include <control/deferred.h>
 
 #define BUNDLES_MAX         64 /* of one connection */
 #define BUNDLE_MAX_MESSAGES 2000000
@@ -23,14 +23,15 @@ struct bundle;
 /* What a function of the switch returns when it has sent the error itself. */
 #define BUNDLE_ANSWERED 1
 
-enum bundle_outcome { BUNDLE_FAILED, BUNDLE_DONE, BUNDLE_LATER };
+enum bundle_outcome { BUNDLE_FAILED, BUNDLE_DONE, BUNDLE_DEFERRED };
 
 struct bundle_ops {
     /* Checks a decoded message before it is added: 0, an error for the peer, BUNDLE_ANSWERED. */
     int (*check)(void *ctx, struct conn *c, const struct of_msg *m);
     /* Carries out all of it, or nothing: BUNDLE_FAILED, and the peer has been sent the error of the
-     * message that failed.  BUNDLE_LATER: the switch owns b until it calls bundle_committed. */
-    enum bundle_outcome (*commit)(void *ctx, struct conn *c, struct bundle *b);
+     * message that failed.  BUNDLE_DEFERRED: the switch owns b until it calls
+     * bundle_committed. */
+    enum bundle_outcome (*commit)(void *ctx, struct bundle *b);
     /* Whether requests have to wait at present, so that no bundle times out; NULL: never. */
     bool (*busy)(void *ctx);
 };
@@ -53,8 +54,11 @@ void bundle_room_free(struct bundle_room *r); /* connections are gone */
 /* A bundle message of the ONF experimenter.  Returns what a handler does (channel.h). */
 int bundle_handle(struct bundle_room *r, struct conn *c, const struct of_msg *m);
 
-/* The end of a commit that took longer: answers the connection (NULL: it is gone) and frees b. */
-void bundle_committed(struct bundle_room *r, struct conn *c, struct bundle *b, bool done);
+/* The request to commit it; its conn is NULL if that has closed, or for a bundle of the switch itself. */
+const struct deferred *bundle_request(const struct bundle *b);
+
+/* The end of a deferred commit: answers the request and frees b. */
+void bundle_committed(struct bundle_room *r, struct bundle *b, bool done);
 
 /* The connection goes away. */
 void bundle_forget(struct conn *c);

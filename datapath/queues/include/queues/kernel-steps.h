@@ -18,10 +18,9 @@ struct sw;
 struct kernel_work {
     /* The kernel has carried out the plan.  Returns false if what else had to be done has failed,
      * and the peer has been answered: the kernel's part is then reverted. */
-    bool (*agreed)(void *ctx, struct conn *c);
-    /* The end; frees ctx.  e: why the kernel refused operation `at`, or NULL.  c: whose commit it
-     * is; NULL: that connection has gone. */
-    void (*over)(void *ctx, struct conn *c, bool done, unsigned at, const struct qos_error *e);
+    bool (*agreed)(void *ctx);
+    /* The end; frees ctx.  e: why the kernel refused operation `at`, or NULL. */
+    void (*over)(void *ctx, bool done, unsigned at, const struct qos_error *e);
     /* If the switch ends and leaves its queues in the kernel: complete the plan instead of
      * reverting. */
     bool onward;
@@ -33,12 +32,8 @@ void sw_kernel_steps_free(struct sw *sw);
 /* Whether the plan is too long for one turn. */
 bool sw_kernel_steps_needed(const struct sw *sw);
 
-/* Begins; the caller returns to the loop.  c: whose commit it is; NULL: nobody's. */
-void sw_kernel_steps_begin(struct sw *sw, struct conn *c, const struct kernel_work *work,
-                           void *ctx);
-
-/* The connection goes; the work continues. */
-void sw_kernel_steps_forget(struct sw *sw, const struct conn *c);
+/* Begins; the caller returns to the loop. */
+void sw_kernel_steps_begin(struct sw *sw, const struct kernel_work *work, void *ctx);
 
 /* The switch ends: reverts the plan or completes it at once, or drops it if the queues will be
  * cleared anyway. */

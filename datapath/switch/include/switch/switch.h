@@ -102,7 +102,6 @@ struct sw_counters {
 /* A bundle's commit that is spread over many turns (requests/bundle.c). */
 struct sw_commit {
     struct commit *bundle; /* NULL: none */
-    struct conn *c;        /* whose it is; NULL: that has gone */
     struct loop_timer *timer;
 };
 
@@ -117,9 +116,7 @@ struct sw_sweep {
     uint32_t group_id;            /* instead: deleted with all flows that use it; OFPG_ANY: none */
     uint32_t meter_id;            /* likewise; 0: none */
     int err;
-    struct conn *c; /* whose request it is; NULL: it has gone */
-    uint8_t request[64];
-    size_t request_n;
+    struct deferred request;
     struct loop_timer *timer;
 };
 
@@ -128,7 +125,6 @@ struct kernel_steps {
     struct loop_timer *timer;
     const struct kernel_work *work; /* NULL: none is under way */
     void *ctx;
-    struct conn *c; /* NULL: nobody's, or gone */
     bool reverting;
     unsigned at;
     struct qos_error e;
