@@ -208,32 +208,6 @@ bundle_has_qos(const struct bundle *b)
     return b->has_qos;
 }
 
-bool
-bundle_is_qos(struct of_bytes message)
-{
-    const uint8_t *p = message.p;
-    if (p[1] != OFPT_EXPERIMENTER)
-        return p[1] == OFPT_QOS_QUEUEING_DISCIPLINE;
-    if (message.n < 16)
-        return false;
-    uint32_t experimenter = of_get32(p + 8), exp_type = of_get32(p + 12);
-    return experimenter == OFP_OPENFLOW_EXPERIMENTER
-               ? exp_type <= OFP_EXT_QUEUE_DELETE
-               : experimenter == OFP_QOS_EXPERIMENTER && exp_type == OFP_QOS_EXP_REQUEST;
-}
-
-static bool
-may_be_in_bundle(struct of_bytes message)
-{
-    switch (message.p[1]) {
-    case OFPT_FLOW_MOD:
-    case OFPT_GROUP_MOD:
-    case OFPT_METER_MOD:
-    case OFPT_PORT_MOD: return true;
-    default: return bundle_is_qos(message);
-    }
-}
-
 static int
 keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
 {
@@ -258,7 +232,7 @@ keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
     memcpy(k->data + k->used, message.p, message.n);
     k->used += message.n;
     b->n++;
-    b->has_qos |= bundle_is_qos(message);
+    b->has_qos |= r->ops->part(message) == BUNDLE_QUEUES;
     return 0;
 }
 
@@ -296,7 +270,7 @@ static int
 check_message(struct bundle_room *r, struct conn *c, struct of_bytes message)
 {
     struct of_msg m;
-    if (!may_be_in_bundle(message))
+    if (r->ops->part(message) == BUNDLE_NOT)
         return OF_BUNDLE_FAILED(MSG_UNSUP);
     int err = of_decode(message, &r->arena, &m);
     if (!err)

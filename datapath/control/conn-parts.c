@@ -7,7 +7,7 @@
  * next piece doesn't come within PART_IDLE_NS; its other pieces are passed over.  When all
  * connections together hold too much, the largest request is refused, not the latest.
  *
- * A slave may not write the table features.  The role counts when a piece comes, not when the
+ * A slave may not send a request that writes if it has a body.  The role counts when a piece comes, not when the
  * request began. */
 #include "conn-parts.h"
 
@@ -166,7 +166,8 @@ take(struct conn *c, struct part *p, const struct of_msg *m, bool more)
 {
     p->last = loop_now(c->ch->loop);
     struct of_bytes body = {m->raw.p + MP_HEADER_LEN, m->raw.n - MP_HEADER_LEN};
-    bool writes = p->type == OFPMP_TABLE_FEATURES && (body.n || p->body.len);
+    bool writes =
+        (body.n || p->body.len) && c->ch->ops.access(c->ch->ctx, m->raw) == ACCESS_WRITE_BODY;
     int err = p->refused                                          ? 0
               : writes && conn_state(c)->role == OFPCR_ROLE_SLAVE ? OF_BAD_REQUEST(IS_SLAVE)
                                                                   : append(c, p, body);

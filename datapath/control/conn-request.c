@@ -3,8 +3,6 @@
  * Messages that need no handler are answered here. */
 #include "conn-request.h"
 
-#include <control/requests.h>
-
 #include <daemon/log.h>
 #include <oflib/fmt.h>
 
@@ -12,59 +10,21 @@
 
 #define ARENA_KEEP (1u << 20) /* more than this is given back after the message */
 
-/* What a peer may send.  A slave must not send packets or change the switch (6.3.5). */
-enum rule {
-    NOT_FOR_US, /* replies, asynchronous messages, unknown types: OFPBRC_BAD_TYPE */
-    OURS,       /* handled here */
-    READ,       /* by any role */
-    WRITE,      /* not by a slave: OFPBRC_IS_SLAVE */
-};
-
-static const uint8_t rules[256] = {
-#define RULE(type, name, access) [type] = access,
-    CONTROL_REQUESTS(RULE)[OFPT_HELLO] = OURS,
-    [OFPT_ERROR] = OURS,
-    [OFPT_ECHO_REQUEST] = OURS,
-    [OFPT_ECHO_REPLY] = OURS,
-};
+#define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
 
 bool
 conn_is_ours(uint8_t type)
 {
-    return rules[type] == OURS;
+    return type == OFPT_HELLO || type == OFPT_ERROR || type == OFPT_ECHO_REQUEST ||
+           type == OFPT_ECHO_REPLY;
 }
 
-/* Of the switch's own messages. */
+/* Whether a slave may not send it.  Of a request in pieces: conn-parts.c. */
 static bool
-own_writes(uint32_t exp_type)
+is_write(enum access access, struct of_bytes frame)
 {
-#define OWN_ACCESS(type, access, needs) [type] = access,
-    static const uint8_t own[] = {EXPERIMENTER_REQUESTS(OWN_ACCESS)};
-    return exp_type < sizeof own && own[exp_type] == WRITE;
-}
-
-/* Bundles and BOFUSS's queue messages write too. */
-static bool
-experimenter_writes(uint32_t experimenter, uint32_t exp_type)
-{
-    if (experimenter == OFP_QOS_EXPERIMENTER)
-        return own_writes(exp_type);
-    if (experimenter == OFP_ONF_EXPERIMENTER)
-        return exp_type - OFP_ONF_BUNDLE_CONTROL < 2;
-    return experimenter == OFP_OPENFLOW_EXPERIMENTER && exp_type <= OFP_EXT_QUEUE_DELETE;
-}
-
-/* For two types the content decides. */
-static bool
-is_write(uint8_t type, struct of_bytes frame)
-{
-    const uint8_t *p = frame.p + OFP_HEADER_LEN;
-    size_t n = frame.n - OFP_HEADER_LEN;
-    if (type == OFPT_EXPERIMENTER)
-        return n >= 8 && experimenter_writes(of_get32(p), of_get32(p + 4));
-    if (type == OFPT_MULTIPART_REQUEST) /* pieces: conn-parts.c */
-        return n > 8 && of_get16(p) == OFPMP_TABLE_FEATURES && !of_get16(p + 2);
-    return rules[type] == WRITE;
+    return access == ACCESS_WRITE ||
+           (access == ACCESS_WRITE_BODY && frame.n > MP_HEADER_LEN && !of_get16(frame.p + 10));
 }
 
 static int
@@ -106,16 +66,16 @@ handle_request(struct conn *c, struct of_msg *m)
 static int
 check_and_handle(struct conn *c, struct of_msg *m)
 {
-    uint8_t rule = rules[m->type];
     if (m->type == OFPT_HELLO)
         return 0; /* whatever its version */
     if (m->version != OFP_VERSION)
         return OF_BAD_REQUEST(BAD_VERSION);
-    if (rule == NOT_FOR_US)
-        return OF_BAD_REQUEST(BAD_TYPE);
-    if (rule == OURS)
+    if (conn_is_ours(m->type))
         return handle_ours(c, m);
-    if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(m->type, m->raw) &&
+    enum access access = c->ch->ops.access(c->ch->ctx, m->raw);
+    if (access == ACCESS_NONE)
+        return OF_BAD_REQUEST(BAD_TYPE);
+    if (conn_state(c)->role == OFPCR_ROLE_SLAVE && is_write(access, m->raw) &&
         !conn_part_open(c, m))
         return OF_BAD_REQUEST(IS_SLAVE);
     return handle_request(c, m);

@@ -196,12 +196,6 @@ disconnected(void *ctx, struct conn *c)
 }
 
 static bool
-allowed(void *ctx, struct conn *c, struct of_bytes frame)
-{
-    return sw_request_allowed(ctx, c, frame);
-}
-
-static bool
 sees(void *ctx, struct conn *c, struct of_bytes message)
 {
     return sw_slices_see(ctx, c, message);
@@ -213,7 +207,8 @@ make_control(struct sw *sw)
     static const struct channel_ops ops = {.handle = sw_handle_message,
                                            .connected = connected,
                                            .disconnected = disconnected,
-                                           .allow = allowed,
+                                           .access = sw_request_access,
+                                           .allow = sw_request_allowed,
                                            .sees = sees};
     int err = loop_new(&sw->loop);
     if (err)

@@ -15,6 +15,7 @@
  */
 #include "flow-mod.h"
 #include "qos-request.h"
+#include "requests.h"
 #include "slice.h"
 
 #include <ports/ports.h>
@@ -45,6 +46,13 @@ struct commit {
         uint32_t no, config;
     } * ports;
 };
+
+static enum bundle_part
+part_of(struct of_bytes message)
+{
+    const struct request *r = request_find(message);
+    return r ? r->bundle : BUNDLE_NOT;
+}
 
 /* NULL: it has gone. */
 static struct conn *
@@ -99,7 +107,7 @@ static void
 refuse_qos(struct commit *k, const struct of_msg *m, const struct qos_error *e)
 {
     log_refusal(k, m, e->text);
-    answer(k, m, conn_of(k) ? sw_slice_refuse(conn_of(k), m, e) : 0);
+    answer(k, m, conn_of(k) ? sw_qos_refuse(conn_of(k), m, e) : 0);
 }
 
 /* ------------------------------------------------------------------ one message */
@@ -177,7 +185,7 @@ run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until
     struct of_bytes raw;
     struct of_msg m;
     while (bundle_next(k->bundle, at, &raw)) {
-        if ((raw.p[1] == OFPT_PORT_MOD) != port_mods)
+        if ((part_of(raw) == BUNDLE_PORTS) != port_mods)
             continue;
         int err = decode(k, raw, &m);
         if (!err)
@@ -226,7 +234,7 @@ refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
     struct of_bytes raw;
     struct of_msg m;
     while (bundle_next(k->bundle, &pos, &raw))
-        if (bundle_is_qos(raw) && !at-- && !decode(k, raw, &m))
+        if (part_of(raw) == BUNDLE_QUEUES && !at-- && !decode(k, raw, &m))
             refuse_qos(k, &m, e);
 }
 
@@ -265,7 +273,7 @@ tell_qos(struct commit *k)
     struct qos_request r;
     struct qos_error e;
     while (bundle_next(k->bundle, &pos, &raw))
-        if (bundle_is_qos(raw) && !decode(k, raw, &m) && !sw_qos_decode(&m, &r, &e))
+        if (part_of(raw) == BUNDLE_QUEUES && !decode(k, raw, &m) && !sw_qos_decode(&m, &r, &e))
             sw_qos_notify_request(k->sw, &r);
 }
 
@@ -452,10 +460,40 @@ check(void *ctx, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
-    if (!sw_slice_check(ctx, c, m, &e) && (!bundle_is_qos(m->raw) || !sw_qos_decode(m, &r, &e)))
+    if (!sw_slice_check(ctx, c, m, &e) &&
+        (part_of(m->raw) != BUNDLE_QUEUES || !sw_qos_decode(m, &r, &e)))
         return 0;
-    int err = sw_slice_refuse(c, m, &e);
+    int err = sw_qos_refuse(c, m, &e);
     return err ? err : BUNDLE_ANSWERED;
 }
 
-const struct bundle_ops sw_bundle_ops = {check, commit, busy};
+const struct bundle_ops sw_bundle_ops = {part_of, check, commit, busy};
+
+/* ------------------------------------------------------------------ the messages */
+
+static int
+handle_bundle(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return bundle_handle(&sw->bundles, c, m);
+}
+
+/* A bundle may be filled while a task is under way, but not committed. */
+static bool
+control_ready(struct sw *sw, struct conn *c, struct of_bytes frame)
+{
+    bool commits = frame.n < 24 || of_get16(frame.p + 20) == OFPBCT_COMMIT_REQUEST;
+    return !commits || !(sw_locked(sw) & QUEUES);
+}
+
+const struct request request_bundle_add = {.access = ACCESS_WRITE,
+                                           .also_read_only = true,
+                                           .slice = slice_anything,
+                                           .most = ANY_LENGTH,
+                                           .run = handle_bundle};
+
+const struct request request_bundle_control = {.access = ACCESS_WRITE,
+                                               .also_read_only = true,
+                                               .slice = slice_anything,
+                                               .ready = control_ready,
+                                               .most = ANY_LENGTH,
+                                               .run = handle_bundle};

@@ -163,7 +163,7 @@ put_slices(struct of_wr *d, const struct sw *sw)
     }
 }
 
-int
+static int
 handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(16u << 20);
@@ -178,3 +178,5 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_slices(&w, sw);
     return conn_dump_encoded(c, m, &w, conn_dump_len16);
 }
+
+const struct request request_counters = {.access = ACCESS_READ, .run = handle_counters};

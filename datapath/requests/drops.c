@@ -88,7 +88,7 @@ put_reason(struct of_wr *w, const struct sw *sw, enum drop_reason why, struct dr
     of_encode_struct(w, &of_row_drops, &(struct of_drops){OF_LIST(one, 1)});
 }
 
-int
+static int
 handle_drops(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(1u << 20);
@@ -100,3 +100,5 @@ handle_drops(struct sw *sw, struct conn *c, const struct of_msg *m)
     free(room);
     return conn_dump_encoded(c, m, &w, conn_dump_len16);
 }
+
+const struct request request_drops = {.access = ACCESS_READ, .run = handle_drops};

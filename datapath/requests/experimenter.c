@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experimenter messages (docs/extensions.md), one row per exp_type. */
+/* Experimenter messages (docs/extensions.md). */
 #include "qos-request.h"
 #include "requests.h"
 
@@ -37,7 +37,8 @@ add_with_vlans(struct sw *sw, const char *name, uint32_t no, const struct vlans 
             no = i;
     bool is_new = no && !sw_ports_find(sw, no);
     int err = is_new ? sw_ports_set_vlans(sw, no, vlans) : 0;
-    err = err ? err : sw_ports_add(sw, name, no, why, why_len);
+    if (!err)
+        err = sw_ports_add(sw, name, no, why, why_len);
     if (err && is_new)
         sw_ports_set_vlans(sw, no, NULL);
     return err;
@@ -91,6 +92,12 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     return 0;
 }
 
+const struct request request_port_add = {.access = ACCESS_WRITE,
+                                         .needs = QUEUES,
+                                         .least = 4 + IFNAMSIZ,
+                                         .most = 8 + IFNAMSIZ + VLANS_TEXT,
+                                         .run_data = port_add};
+
 static int
 port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
@@ -104,6 +111,9 @@ port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     return 0;
 }
 
+const struct request request_port_del = {
+    .access = ACCESS_WRITE, .needs = QUEUES, .least = 4, .most = 4, .run_data = port_del};
+
 static int
 set_desc(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
@@ -115,6 +125,12 @@ set_desc(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     log_info_by(SWITCH, conn_by(c), "dp_desc is \"%s\"", sw->dp_desc);
     return 0;
 }
+
+const struct request request_set_desc = {.access = ACCESS_WRITE,
+                                         .needs = QUEUES,
+                                         .least = OFP_DESC_STR_LEN,
+                                         .most = OFP_DESC_STR_LEN,
+                                         .run_data = set_desc};
 
 /* RELAY */
 static int
@@ -133,6 +149,9 @@ relay(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
     return 0;
 }
 
+const struct request request_relay = {
+    .access = ACCESS_WRITE, .least = 8, .most = 8, .run_data = relay};
+
 /* MONITOR */
 static int
 monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
@@ -146,6 +165,19 @@ monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     conn_state(c)->monitor = what;
     return 0;
 }
+
+static int
+may_monitor(const struct slice_request *a)
+{
+    const struct of_experimenter *q = a->m->body;
+    return q->data.n >= 4 && of_get32(q->data.p) & OFPMON_ROLES
+               ? slice_deny(a, QOS_ERR(OFPSFC_PERM), "the roles of others")
+               : 0;
+}
+
+/* It changes the connection itself. */
+const struct request request_monitor = {
+    .access = ACCESS_READ, .slice = may_monitor, .least = 8, .most = 8, .run_data = monitor};
 
 /* CAPTURE */
 static int
@@ -174,6 +206,10 @@ capture(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     return err ? qos_fail(e, QOS_ERR(OFPSFC_KERNEL), "%s", strerror(-err)) : 0;
 }
 
+/* It reads the traffic of others. */
+const struct request request_capture = {
+    .access = ACCESS_WRITE, .least = 32, .most = 32, .run_data = capture};
+
 /* RESTART: if it succeeds there is no answer, for this process ends. */
 static int
 restart(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
@@ -189,6 +225,9 @@ restart(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e
     return e->err;
 }
 
+const struct request request_restart = {
+    .access = ACCESS_WRITE, .needs = QUEUES, .run_data = restart};
+
 /* RELOAD */
 static int
 reload(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
@@ -199,42 +238,4 @@ reload(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
     return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
 }
 
-static const struct ext {
-    uint32_t exp_type;
-    uint16_t least, most; /* length of what follows exp_type */
-    experimenter_handler *run;
-} exts[] = {
-    {OFP_EXP_PORT_ADD, 4 + IFNAMSIZ, 8 + IFNAMSIZ + VLANS_TEXT, port_add},
-    {OFP_EXP_PORT_DEL, 4, 4, port_del},
-    {OFP_EXP_SET_DESC, OFP_DESC_STR_LEN, OFP_DESC_STR_LEN, set_desc},
-    {OFP_EXP_RELAY, 8, 8, relay},
-    {OFP_EXP_MONITOR, 8, 8, monitor},
-    {OFP_EXP_LOG_SET, 5, 4 + LOG_TEXT_MAX, handle_log_set},
-    {OFP_EXP_CAPTURE, 32, 32, capture},
-    {OFP_EXP_RESTART, 0, 0, restart},
-    {OFP_EXP_RELOAD, 0, 0, reload},
-};
-
-int
-handle_experimenter(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    const struct of_experimenter *q = m->body;
-    const struct ext *x = exts, *end = exts + sizeof exts / sizeof exts[0];
-    struct qos_error e = {0};
-    if (q->experimenter == OFP_ONF_EXPERIMENTER)
-        return bundle_handle(&sw->bundles, c, m);
-    if (q->experimenter == OFP_OPENFLOW_EXPERIMENTER)
-        return q->exp_type <= OFP_EXT_QUEUE_DELETE ? handle_qos(sw, c, m)
-                                                   : OF_BAD_REQUEST(BAD_EXP_TYPE);
-    if (q->experimenter != OFP_QOS_EXPERIMENTER)
-        return OF_BAD_REQUEST(BAD_EXPERIMENTER);
-    if (q->exp_type == OFP_QOS_EXP_REQUEST)
-        return handle_qos(sw, c, m);
-    while (x < end && x->exp_type != q->exp_type)
-        x++;
-    if (x == end)
-        return OF_BAD_REQUEST(BAD_EXP_TYPE);
-    if (q->data.n < x->least || q->data.n > x->most)
-        return OF_BAD_REQUEST(BAD_LEN);
-    return x->run(sw, c, q->data, &e) ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : 0;
-}
+const struct request request_reload = {.access = ACCESS_WRITE, .needs = QUEUES, .run_data = reload};

@@ -102,14 +102,29 @@ answer(struct sw *sw, struct conn *c, const struct of_msg *m, conn_dump_step ste
     return err;
 }
 
-int
+static int
 handle_flow_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return answer(sw, c, m, flow_step);
 }
 
-int
+static int
+may_flow_stats(const struct slice_request *a)
+{
+    uint8_t id = ((const struct of_mp_flow_request *)a->m->body)->table_id;
+    return id == OFPTT_ALL || slice_has_table(a->slice, id)
+               ? 0
+               : slice_deny(a, OF_BAD_REQUEST(EPERM), "table %u", id);
+}
+
+const struct request request_flow_stats = {
+    .access = ACCESS_READ, .slice = may_flow_stats, .needs = TABLES, .run = handle_flow_stats};
+
+static int
 handle_aggregate(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return answer(sw, c, m, sum_step);
 }
+
+const struct request request_aggregate = {
+    .access = ACCESS_READ, .slice = may_flow_stats, .needs = TABLES, .run = handle_aggregate};

@@ -22,10 +22,9 @@ in_port_of(const struct sw *sw, uint32_t no, uint32_t *out)
     return *out == OFPP_CONTROLLER || sw_ports_find(sw, no) ? 0 : OF_BAD_REQUEST(BAD_PORT);
 }
 
-int
-handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
+static int
+packet_out(struct sw *sw, struct conn *c, const struct of_packet_out *q)
 {
-    const struct of_packet_out *q = m->body;
     struct of_bytes data = q->data;
     const struct buffered *b = NULL;
     uint32_t in_port;
@@ -55,6 +54,42 @@ handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
         sw_buffers_drop(sw->buffers, q->buffer_id);
     return 0;
 }
+
+static int
+handle_packet_out(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    int err = packet_out(sw, c, m->body);
+    if (!err)
+        log_debug_by(PACKET, conn_by(c), "packet-out of %zu bytes", m->raw.n);
+    return err;
+}
+
+static int
+may_packet_out(const struct slice_request *a)
+{
+    const struct of_packet_out *q = a->m->body;
+    const struct buffered *b;
+    char why[SLICE_WHY];
+    bool none = q->in_port == OFPP_CONTROLLER || q->in_port == OFPP_ANY || !q->in_port;
+    if (!none && !slice_has_port(a->slice, q->in_port))
+        return slice_deny_port(a, OF_BAD_REQUEST(EPERM), q->in_port);
+    if (q->buffer_id != OFP_NO_BUFFER && !sw_buffers_find(a->sw->buffers, q->buffer_id, &b) &&
+        !slice_has_port(a->slice, b->in_port))
+        return slice_deny(a, OF_BAD_REQUEST(EPERM), "a packet of port %u", (unsigned)b->in_port);
+    int err = slice_check_actions(a->slice, &q->actions, !none, true, why);
+    return err ? slice_deny(a, err, "%s", why) : 0;
+}
+
+static bool
+packet_out_ready(struct sw *sw, struct conn *c, struct of_bytes frame)
+{
+    return sw_packet_outs_have_room(sw);
+}
+
+const struct request request_packet_out = {.access = ACCESS_WRITE,
+                                           .slice = may_packet_out,
+                                           .ready = packet_out_ready,
+                                           .run = handle_packet_out};
 
 /* ------------------------------------------------------------------ flow-mod */
 
@@ -89,7 +124,7 @@ sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
     return names_buffer(q) ? sw_buffer_release(sw, c, q->buffer_id) : 0;
 }
 
-int
+static int
 handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     bool or_add = m->version == OFP10_VERSION; /* its modify adds a flow that is missing */
@@ -106,3 +141,28 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
     int err = flow_mod(sw, q, or_add ? tables_flow_mod_or_add : tables_flow_mod);
     return err ? err : sw_flow_mod_done(sw, c, q);
 }
+
+static int
+may_flow_mod(const struct slice_request *a)
+{
+    const struct of_flow_mod *q = a->m->body;
+    const struct buffered *b;
+    char why[SLICE_WHY];
+    int err = slice_check_flow_mod(a->slice, q, why);
+    if (err)
+        return slice_deny(a, err, "%s", why);
+    bool buffer = q->buffer_id != OFP_NO_BUFFER && q->command <= OFPFC_MODIFY_STRICT;
+    if (buffer && !sw_buffers_find(a->sw->buffers, q->buffer_id, &b) &&
+        !slice_has_port(a->slice, b->in_port))
+        return slice_deny(a, OF_FLOW_MOD_FAILED(EPERM), "a packet of port %u",
+                          (unsigned)b->in_port);
+    return 0;
+}
+
+const struct request request_flow_mod = {.access = ACCESS_WRITE,
+                                         .slice = may_flow_mod,
+                                         .denied = OF_FLOW_MOD_FAILED(EPERM),
+                                         .needs = QUEUES,
+                                         .bundle = BUNDLE_TABLES,
+                                         LOGGED(FLOW),
+                                         .run = handle_flow_mod};

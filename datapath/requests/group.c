@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int
+static int
 handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_group_mod *q = m->body;
@@ -18,6 +18,22 @@ handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
         return sw_group_delete(sw, c, m);
     return groups_mod(sw->dp.groups, q, loop_now(sw->loop));
 }
+
+static int
+may_group_mod(const struct slice_request *a)
+{
+    char why[SLICE_WHY];
+    int err = slice_check_group_mod(a->slice, a->m->body, why);
+    return err ? slice_deny(a, err, "%s", why) : 0;
+}
+
+const struct request request_group_mod = {.access = ACCESS_WRITE,
+                                          .slice = may_group_mod,
+                                          .denied = OF_GROUP_MOD_FAILED(EPERM),
+                                          .needs = QUEUES,
+                                          .bundle = BUNDLE_TABLES,
+                                          LOGGED(GROUP),
+                                          .run = handle_group_mod};
 
 static void
 add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
@@ -93,7 +109,7 @@ dump_groups(struct sw *sw, struct conn *c, const struct of_msg *m, uint32_t id, 
     return sw_id_dump_send(d, c, m);
 }
 
-int
+static int
 handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t id = ((const struct of_mp_group_request *)m->body)->group_id;
@@ -102,13 +118,28 @@ handle_group_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     return dump_groups(sw, c, m, id, add_stats);
 }
 
-int
+static int
+may_group_stats(const struct slice_request *a)
+{
+    uint32_t id = ((const struct of_mp_group_request *)a->m->body)->group_id;
+    return id == OFPG_ALL || slice_has_group(a->slice, id)
+               ? 0
+               : slice_deny(a, OF_BAD_REQUEST(EPERM), "group %u", (unsigned)id);
+}
+
+const struct request request_group_stats = {
+    .access = ACCESS_READ, .slice = may_group_stats, .needs = TABLES, .run = handle_group_stats};
+
+static int
 handle_group_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return dump_groups(sw, c, m, OFPG_ALL, add_desc);
 }
 
-int
+const struct request request_group_desc = {
+    .access = ACCESS_READ, .slice = slice_anything, .needs = TABLES, .run = handle_group_desc};
+
+static int
 handle_group_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t actions = 0, most = groups_most(sw->dp.groups);
@@ -128,3 +159,6 @@ handle_group_features(struct sw *sw, struct conn *c, const struct of_msg *m)
         .actions_ff = actions};
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
 }
+
+const struct request request_group_features = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_group_features};

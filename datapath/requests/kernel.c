@@ -65,8 +65,10 @@ step(struct conn_dump *to, void *ctx)
     return false;
 }
 
-int
+static int
 handle_kernel(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return conn_dump(c, m, step, NULL, NULL);
 }
+
+const struct request request_kernel = {.access = ACCESS_READ, .run = handle_kernel};

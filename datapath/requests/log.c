@@ -9,11 +9,12 @@
 #include <string.h>
 
 #define SECONDS_MAX 86400
+#define TEXT_MAX    1024 /* bytes of LOG_SET's text */
 
-int
-handle_log_set(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
+static int
+log_set(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
-    char text[LOG_TEXT_MAX + 1], why[256], what[64] = "";
+    char text[TEXT_MAX + 1], why[256], what[64] = "";
     uint32_t seconds = of_get32(data.p);
     size_t n = data.n - 4;
     memcpy(text, data.p + 4, n);
@@ -29,6 +30,9 @@ handle_log_set(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_e
     return 0;
 }
 
+const struct request request_log_set = {
+    .access = ACCESS_WRITE, .least = 5, .most = 4 + TEXT_MAX, .run_data = log_set};
+
 static void
 put_text(struct of_wr *w, const char *s)
 {
@@ -43,7 +47,7 @@ all_of(struct of_bytes left)
     return left.n;
 }
 
-int
+static int
 handle_log(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(64u << 10);
@@ -62,3 +66,5 @@ handle_log(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     return conn_dump_encoded(c, m, &w, all_of);
 }
+
+const struct request request_log = {.access = ACCESS_READ, .run = handle_log};

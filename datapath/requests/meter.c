@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-int
+static int
 handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_meter_mod *q = m->body;
@@ -17,6 +17,22 @@ handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
         return sw_meter_delete(sw, c, m);
     return meters_mod(sw->dp.meters, q, loop_now(sw->loop));
 }
+
+static int
+may_meter_mod(const struct slice_request *a)
+{
+    uint32_t id = ((const struct of_meter_mod *)a->m->body)->meter_id;
+    return slice_has_meter(a->slice, id)
+               ? 0
+               : slice_deny(a, OF_BAD_REQUEST(EPERM), "meter %u", (unsigned)id);
+}
+
+const struct request request_meter_mod = {.access = ACCESS_WRITE,
+                                          .slice = may_meter_mod,
+                                          .needs = QUEUES,
+                                          .bundle = BUNDLE_TABLES,
+                                          LOGGED(METER),
+                                          .run = handle_meter_mod};
 
 static void
 add_stats(struct sw *sw, struct conn_dump *to, uint32_t id)
@@ -88,19 +104,34 @@ dump_meters(struct sw *sw, struct conn *c, const struct of_msg *m, id_dump_add a
     return sw_id_dump_send(d, c, m);
 }
 
-int
+static int
 handle_meter_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return dump_meters(sw, c, m, add_stats);
 }
 
-int
+static int
+may_meter_stats(const struct slice_request *a)
+{
+    uint32_t id = ((const struct of_mp_meter_request *)a->m->body)->meter_id;
+    return id == OFPM_ALL || slice_has_meter(a->slice, id)
+               ? 0
+               : slice_deny(a, OF_BAD_REQUEST(EPERM), "meter %u", (unsigned)id);
+}
+
+const struct request request_meter_stats = {
+    .access = ACCESS_READ, .slice = may_meter_stats, .needs = TABLES, .run = handle_meter_stats};
+
+static int
 handle_meter_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return dump_meters(sw, c, m, add_config);
 }
 
-int
+const struct request request_meter_config = {
+    .access = ACCESS_READ, .slice = may_meter_stats, .needs = TABLES, .run = handle_meter_config};
+
+static int
 handle_meter_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_mp_meter_features r = {.max_meter = meters_most(sw->dp.meters),
@@ -110,3 +141,6 @@ handle_meter_features(struct sw *sw, struct conn *c, const struct of_msg *m)
                                      .max_bands = METER_MAX_BANDS};
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
 }
+
+const struct request request_meter_features = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_meter_features};

@@ -8,11 +8,26 @@
 
 #include <errno.h>
 
-int
+static int
 handle_port_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return sw_ports_mod(sw, m->body);
 }
+
+static int
+may_port_mod(const struct slice_request *a)
+{
+    uint32_t no = ((const struct of_port_mod *)a->m->body)->port_no;
+    return slice_has_port(a->slice, no) ? 0 : slice_deny_port(a, OF_PORT_MOD_FAILED(EPERM), no);
+}
+
+const struct request request_port_mod = {.access = ACCESS_WRITE,
+                                         .slice = may_port_mod,
+                                         .denied = OF_PORT_MOD_FAILED(EPERM),
+                                         .needs = QUEUES,
+                                         .bundle = BUNDLE_PORTS,
+                                         LOGGED(PORT),
+                                         .run = handle_port_mod};
 
 /* One port, or all of them (OFPP_ANY). */
 static int
@@ -43,11 +58,14 @@ add_desc(struct sw *sw, struct conn_dump *to, uint32_t no)
     conn_dump_add(to, &of_list_ports, &d);
 }
 
-int
+static int
 handle_port_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return dump_ports(sw, c, m, OFPP_ANY, add_desc);
 }
+
+const struct request request_port_desc = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_port_desc};
 
 /* Packets are the switch's own counts; losses of the interface are the kernel's. */
 static void
@@ -74,7 +92,7 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
     conn_dump_add(to, &of_list_port_stats, &s);
 }
 
-int
+static int
 handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
@@ -82,3 +100,15 @@ handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_BAD_REQUEST(BAD_PORT);
     return dump_ports(sw, c, m, no, add_stats);
 }
+
+static int
+may_port_stats(const struct slice_request *a)
+{
+    uint32_t no = ((const struct of_mp_port_request *)a->m->body)->port_no;
+    return no == OFPP_ANY || slice_has_port(a->slice, no)
+               ? 0
+               : slice_deny_port(a, OF_BAD_REQUEST(EPERM), no);
+}
+
+const struct request request_port_stats = {
+    .access = ACCESS_READ, .slice = may_port_stats, .run = handle_port_stats};

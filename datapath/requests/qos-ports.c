@@ -17,10 +17,13 @@ tree_len(struct of_bytes left)
     return QOS_TREE_LEN;
 }
 
-int
+static int
 handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sliced_dump d = {sw_slice_of(c), of_wr_grow(1u << 20)};
     qos_each_tree(sw->qos, put, &d);
     return conn_dump_encoded(c, m, &d.w, tree_len);
 }
+
+const struct request request_qos_ports = {
+    .access = ACCESS_READ, .slice = slice_anything, .needs = QUEUES, .run = handle_qos_ports};

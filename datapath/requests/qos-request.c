@@ -17,6 +17,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The message that a request came in: the extension's own, an experimenter message (or multipart request), or a queue
+ * message of BOFUSS. */
+enum envelope { NATIVE, EXPERIMENTER, QUEUE_MESSAGE };
+
+static enum envelope
+envelope_of(const struct of_msg *m)
+{
+    if (m->type == OFPT_QOS_QUEUEING_DISCIPLINE)
+        return NATIVE;
+    return m->type == OFPT_EXPERIMENTER && of_get32(m->raw.p + 8) == OFP_OPENFLOW_EXPERIMENTER
+               ? QUEUE_MESSAGE
+               : EXPERIMENTER;
+}
+
 /* OFPET_QUEUE_OP_FAILED has only three codes. */
 static uint16_t
 queue_code(uint16_t code)
@@ -30,7 +44,7 @@ queue_code(uint16_t code)
 }
 
 int
-sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+sw_qos_refuse(struct conn *c, const struct of_msg *m, const struct qos_error *e)
 {
     static const uint16_t types[] = {[NATIVE] = OFPET_SCHED_FAILED,
                                      [EXPERIMENTER] = OFPET_EXPERIMENTER,
@@ -39,6 +53,7 @@ sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const s
     if (of_err_type(err) != OFPET_SCHED_FAILED)
         return err;
     struct of_wr w = of_wr_grow(4096);
+    enum envelope env = envelope_of(m);
     uint16_t code = of_err_code(err);
     if (env == EXPERIMENTER)
         of_wr32(&w, OFP_QOS_EXPERIMENTER);
@@ -54,36 +69,23 @@ sw_qos_refuse(struct conn *c, const struct of_msg *m, enum envelope env, const s
 int
 sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, struct qos_error *e)
 {
-    int err = 0;
     if (sw->opt.no_slicing)
-        err = qos_fail(
+        return qos_fail(
             e, QOS_ERR(OFPSFC_PERM),
             "the switch was started with --no-slicing, so it never changes traffic control; "
             "start it without (Mininet: --switch user,dpopts=)");
-    if (!err)
-        err = sw_slice_check_below(sw, s, r, e);
-    if (!err)
-        err = qos_execute(sw->qos, r, e);
-    if (!err)
-        err = sw_slice_check_planned(sw, s, r, e);
-    if (!err && r->values.v[QOS_PROMISE])
+    if ((e->err = sw_slice_check_below(sw, s, r, e)) || (e->err = qos_execute(sw->qos, r, e)) ||
+        (e->err = sw_slice_check_planned(sw, s, r, e)))
+        return e->err;
+    if (r->values.v[QOS_PROMISE])
         sw_service_promised(sw);
-    return err ? (e->err = err) : 0;
-}
-
-enum envelope
-sw_qos_envelope(const struct of_msg *m)
-{
-    if (m->type != OFPT_EXPERIMENTER)
-        return NATIVE;
-    const struct of_experimenter *q = m->body;
-    return q->experimenter == OFP_OPENFLOW_EXPERIMENTER ? QUEUE_MESSAGE : EXPERIMENTER;
+    return 0;
 }
 
 int
 sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e)
 {
-    enum envelope env = sw_qos_envelope(m);
+    enum envelope env = envelope_of(m);
     const struct of_experimenter *q = m->body;
     if (env == QUEUE_MESSAGE)
         return e->err = sw_queue_message_decode(q->exp_type, q->data, r, e);
@@ -92,14 +94,14 @@ sw_qos_decode(const struct of_msg *m, struct qos_request *r, struct qos_error *e
 }
 
 static int
-refuse_logged(struct conn *c, const struct of_msg *m, enum envelope env, const struct qos_error *e)
+refuse_logged(struct conn *c, const struct of_msg *m, const struct qos_error *e)
 {
     if (e->errnum)
         log_warning_by(QOS, LOG_REQUEST(conn_peer(c), m->xid),
                        "the kernel refuses a queue request: %s", e->text);
     else if (of_err_type(e->err) == OFPET_SCHED_FAILED) /* others: control/conn-request.c */
         log_info_by(QOS, LOG_REQUEST(conn_peer(c), m->xid), "refused: %s", e->text);
-    return sw_qos_refuse(c, m, env, e);
+    return sw_qos_refuse(c, m, e);
 }
 
 static void
@@ -122,7 +124,6 @@ struct long_request {
     struct sw *sw;
     struct qos_request r;
     struct deferred request;
-    enum envelope env;
 };
 
 static bool
@@ -139,7 +140,7 @@ long_over(void *ctx, bool done, unsigned at, const struct qos_error *e)
     if (done)
         carried_out(l->sw, deferred_peer(&l->request), m.xid, &l->r);
     else if (e && l->request.conn)
-        deferred_error(&l->request, refuse_logged(l->request.conn, &m, l->env, e));
+        deferred_error(&l->request, refuse_logged(l->request.conn, &m, e));
     deferred_end(&l->request);
     free(l);
 }
@@ -153,31 +154,39 @@ defer(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_re
         qos_abort(sw->qos);
         return -ENOMEM;
     }
-    *l = (struct long_request){.sw = sw, .r = *r, .env = sw_qos_envelope(m)};
+    *l = (struct long_request){.sw = sw, .r = *r};
     deferred_begin(&l->request, c, m);
     sw_kernel_steps_begin(sw, &work, l);
     return 0;
 }
 
-int
+static int
 handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct qos_request r;
     struct qos_error e = {0};
     if (sw_qos_decode(m, &r, &e))
-        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+        return refuse_logged(c, m, &e);
     qos_begin(sw->qos);
     if (sw_qos_execute(sw, sw_slice_of(c), &r, &e)) {
         qos_abort(sw->qos);
-        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+        return refuse_logged(c, m, &e);
     }
     if (sw_kernel_steps_needed(sw))
         return defer(sw, c, m, &r);
     if ((e.err = qos_commit(sw->qos, NULL, &e)))
-        return refuse_logged(c, m, sw_qos_envelope(m), &e);
+        return refuse_logged(c, m, &e);
     carried_out(sw, conn_peer(c), m->xid, &r);
     return 0;
 }
+
+const struct request request_qos = {.access = ACCESS_WRITE,
+                                    .slice = sw_slice_may_qos,
+                                    .denied = SLICE_PERM,
+                                    .needs = QUEUES,
+                                    .bundle = BUNDLE_QUEUES,
+                                    .most = ANY_LENGTH,
+                                    .run = handle_qos};
 
 /* ------------------------------------------------------------------ QOS_DUMP */
 
@@ -195,7 +204,7 @@ read_entries(struct sw *sw, const struct queue_question *q, struct of_wr *out, s
     return e->err = qos_dump(sw->qos, q->port, q->queue, collect_entry, out, e);
 }
 
-int
+static int
 handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *r = m->body;
@@ -203,5 +212,25 @@ handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
                                read_entries};
     struct qos_error e = {0};
     int err = sw_queue_reply(sw, c, m, &q, &e);
-    return e.err ? sw_qos_refuse(c, m, EXPERIMENTER, &e) : err;
+    return e.err ? sw_qos_refuse(c, m, &e) : err;
 }
+
+static int
+may_qos_dump(const struct slice_request *a)
+{
+    const struct of_mp_experimenter *q = a->m->body;
+    uint32_t no = q->data.n >= 8 ? of_get32(q->data.p) : OFPP_ANY;
+    uint32_t id = q->data.n >= 8 ? of_get32(q->data.p + 4) : QOS_ALL_CLASSES;
+    if (no != OFPP_ANY && !slice_has_port(a->slice, no))
+        return slice_deny_port(a, SLICE_PERM, no);
+    if (id != QOS_ALL_CLASSES && !slice_set_has(&a->slice->queues, id))
+        return slice_deny(a, SLICE_PERM, "queue %u", (unsigned)id);
+    return 0;
+}
+
+const struct request request_qos_dump = {.access = ACCESS_READ,
+                                         .slice = may_qos_dump,
+                                         .needs = QUEUES,
+                                         .least = 8,
+                                         .most = 8,
+                                         .run = handle_qos_dump};

@@ -64,7 +64,7 @@ read_stats(struct sw *sw, const struct queue_question *q, struct of_wr *out, str
     return each_queue(&walk);
 }
 
-int
+static int
 handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_queue_request *r = m->body;
@@ -73,6 +73,20 @@ handle_queue_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_QUEUE_OP_FAILED(BAD_PORT);
     return sw_queue_reply(sw, c, m, &q, NULL);
 }
+
+static int
+may_queue_stats(const struct slice_request *a)
+{
+    const struct of_mp_queue_request *q = a->m->body;
+    if (q->port_no != OFPP_ANY && !slice_has_port(a->slice, q->port_no))
+        return slice_deny_port(a, OF_QUEUE_OP_FAILED(EPERM), q->port_no);
+    if (q->queue_id != OFPQ_ALL && !slice_set_has(&a->slice->queues, q->queue_id))
+        return slice_deny(a, OF_QUEUE_OP_FAILED(EPERM), "queue %u", (unsigned)q->queue_id);
+    return 0;
+}
+
+const struct request request_queue_stats = {
+    .access = ACCESS_READ, .slice = may_queue_stats, .needs = QUEUES, .run = handle_queue_stats};
 
 /* A rate in per mille of the port's speed; all ones if that is unknown. */
 static uint16_t
@@ -114,7 +128,7 @@ read_config(struct sw *sw, const struct queue_question *q, struct of_wr *out, st
     return each_queue(&walk);
 }
 
-int
+static int
 handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_queue_get_config_request *r = m->body;
@@ -123,3 +137,17 @@ handle_queue_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_QUEUE_OP_FAILED(BAD_PORT);
     return sw_queue_reply(sw, c, m, &q, NULL);
 }
+
+static int
+may_queue_config(const struct slice_request *a)
+{
+    uint32_t no = ((const struct of_queue_get_config_request *)a->m->body)->port;
+    return no == OFPP_ANY || slice_has_port(a->slice, no)
+               ? 0
+               : slice_deny_port(a, OF_QUEUE_OP_FAILED(EPERM), no);
+}
+
+const struct request request_queue_get_config = {.access = ACCESS_READ,
+                                                 .slice = may_queue_config,
+                                                 .needs = QUEUES,
+                                                 .run = handle_queue_get_config};

@@ -1,58 +1,145 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One row per request and its handler, handle_NAME.  Messages are rows in control/requests.h. */
+/* Requests, one row each: who may send it, what it waits for, whether a bundle may hold it, how it is logged, and its
+ * function.  A row stands beside its function; the lists below say which number it has.  All that the switch decides about a
+ * request before its function runs, it reads from the row (request_find).
+ *
+ * Its body: messages and multipart requests are decoded by oflib's row of their type.  What follows an experimenter's
+ * exp_type the function reads itself; the row has its length. */
 #ifndef REQUESTS_REQUESTS_H
 #define REQUESTS_REQUESTS_H
 
-#include <control/requests.h>
+#include "slice.h"
+
+#include <control/bundle.h>
+#include <control/channel.h>
+#include <daemon/log.h>
 #include <switch/switch.h>
 
-/* R(type, name, needs).  While a commit is under way, requests that need TABLES (they read flows,
- * groups or meters) or QUEUES (they read queues, or change anything) wait (admission.c). */
-#define MULTIPART_REQUESTS(R)                                                                      \
-    R(OFPMP_DESC, desc, NOTHING)                                                                   \
-    R(OFPMP_FLOW, flow_stats, TABLES)                                                              \
-    R(OFPMP_AGGREGATE, aggregate, TABLES)                                                          \
-    R(OFPMP_TABLE, table_stats, TABLES)                                                            \
-    R(OFPMP_PORT_STATS, port_stats, NOTHING)                                                       \
-    R(OFPMP_QUEUE, queue_stats, QUEUES)                                                            \
-    R(OFPMP_GROUP, group_stats, TABLES)                                                            \
-    R(OFPMP_GROUP_DESC, group_desc, TABLES)                                                        \
-    R(OFPMP_GROUP_FEATURES, group_features, NOTHING)                                               \
-    R(OFPMP_METER, meter_stats, TABLES)                                                            \
-    R(OFPMP_METER_CONFIG, meter_config, TABLES)                                                    \
-    R(OFPMP_METER_FEATURES, meter_features, NOTHING)                                               \
-    R(OFPMP_TABLE_FEATURES, table_features, QUEUES)                                                \
-    R(OFPMP_PORT_DESC, port_desc, NOTHING)
+/* ------------------------------------------------------------------ a row */
 
-/* Multipart requests of docs/extensions.md: R(exp_type, name, needs, bytes after exp_type).
- * ANY_LENGTH: the handler checks it. */
-#define ANY_LENGTH UINT16_MAX
-#define MP_EXPERIMENTER_REQUESTS(R)                                                                \
-    R(OFP_QOS_EXP_DUMP, qos_dump, QUEUES, 8)                                                       \
-    R(OFP_EXP_COUNTERS, counters, NOTHING, 0)                                                      \
-    R(OFP_EXP_KERNEL, kernel, NOTHING, 0)                                                          \
-    R(OFP_EXP_QOS_PORTS, qos_ports, QUEUES, 0)                                                     \
-    R(OFP_EXP_STATUS, status, NOTHING, 0)                                                          \
-    R(OFP_EXP_SERVICE, service, QUEUES, 0)                                                         \
-    R(OFP_EXP_TINS, tins, QUEUES, 0)                                                               \
-    R(OFP_EXP_DROPS, drops, NOTHING, 0)                                                            \
-    R(OFP_EXP_LOG, log, NOTHING, 0)                                                                \
-    R(OFP_EXP_STATE, state, QUEUES, 0)                                                             \
-    R(OFP_EXP_STATS_CACHE, stats_cache, TABLES, 8)                                                 \
-    R(OFP_EXP_TRACE, trace, QUEUES, ANY_LENGTH)
+/* What a request reads or changes, and a task over many turns may have locked (sw_locked): bits. */
+enum locks {
+    TABLES = 1, /* it reads flows, groups or meters */
+    QUEUES = 2, /* it reads the model of the queues, or changes anything */
+};
 
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
-typedef int request_handler(struct sw *sw, struct conn *c, const struct of_msg *m);
+typedef int request_run(struct sw *sw, struct conn *c, const struct of_msg *m);
 
-/* An experimenter message (experimenter.c): what follows exp_type. */
-typedef int experimenter_handler(struct sw *sw, struct conn *c, struct of_bytes data,
-                                 struct qos_error *e);
-experimenter_handler handle_log_set;
-#define LOG_TEXT_MAX 1024 /* bytes of its text */
+/* The same for an experimenter message: data follows exp_type, and an error is in *e, too. */
+typedef int request_run_data(struct sw *sw, struct conn *c, struct of_bytes data,
+                             struct qos_error *e);
 
-#define DECLARE_HANDLER(type, name, ...) request_handler handle_##name;
-CONTROL_REQUESTS(DECLARE_HANDLER)
-MULTIPART_REQUESTS(DECLARE_HANDLER)
-MP_EXPERIMENTER_REQUESTS(DECLARE_HANDLER)
+/* Whether it may be carried out now; if not, the function has seen to it that it is asked again. */
+typedef bool request_ready(struct sw *sw, struct conn *c, struct of_bytes frame);
+
+struct request {
+    /* Who may send it, by role and by slice.  slice: whether it lies within a slice; NULL: it is for none.  denied: the
+     * error for a slice without the right; 0: EPERM, or OFPSFC_PERM of an experimenter's.  also_read_only: slices that may
+     * only read may send it though it is a WRITE, as the messages that it holds are checked one by one. */
+    enum access access;
+    slice_right *slice;
+    int denied;
+    bool also_read_only;
+
+    /* What it waits for.  needs: enum locks.  ready: asked last; NULL: nothing else. */
+    uint8_t needs;
+    request_ready *ready;
+
+    enum bundle_part bundle; /* 0: no bundle may hold it */
+    struct log_place *log;   /* of the line that says who did it; NULL: its function logs */
+
+    /* Bytes after an experimenter's exp_type; its function, which is one of the two. */
+    uint32_t least, most;
+    request_run *run;
+    request_run_data *run_data;
+};
+
+#define ANY_LENGTH UINT32_MAX /* of `most` */
+
+/* .log: by level info, as "a change". */
+#define LOGGED(module) .log = &(struct log_place)LOG_PLACE(module, LOG_INFO)
+
+/* The row of a frame; only its header must be whole.  NULL: no request of a type that is known. */
+const struct request *request_find(struct of_bytes frame);
+
+/* What tasks over many turns have locked. */
+uint8_t sw_locked(const struct sw *sw);
+
+/* ------------------------------------------------------------------ all of them */
+
+/* R(OFPT_, name): the row is request_NAME. */
+#define MESSAGES(R)                                                                                \
+    R(OFPT_FEATURES_REQUEST, features)                                                             \
+    R(OFPT_GET_CONFIG_REQUEST, get_config)                                                         \
+    R(OFPT_SET_CONFIG, set_config)                                                                 \
+    R(OFPT_PACKET_OUT, packet_out)                                                                 \
+    R(OFPT_FLOW_MOD, flow_mod)                                                                     \
+    R(OFPT_GROUP_MOD, group_mod)                                                                   \
+    R(OFPT_PORT_MOD, port_mod)                                                                     \
+    R(OFPT_TABLE_MOD, table_mod)                                                                   \
+    R(OFPT_BARRIER_REQUEST, barrier)                                                               \
+    R(OFPT_QUEUE_GET_CONFIG_REQUEST, queue_get_config)                                             \
+    R(OFPT_ROLE_REQUEST, role)                                                                     \
+    R(OFPT_GET_ASYNC_REQUEST, get_async)                                                           \
+    R(OFPT_SET_ASYNC, set_async)                                                                   \
+    R(OFPT_METER_MOD, meter_mod)                                                                   \
+    R(OFPT_QOS_QUEUEING_DISCIPLINE, qos)
+
+/* R(OFPMP_, name) */
+#define MULTIPARTS(R)                                                                              \
+    R(OFPMP_DESC, desc)                                                                            \
+    R(OFPMP_FLOW, flow_stats)                                                                      \
+    R(OFPMP_AGGREGATE, aggregate)                                                                  \
+    R(OFPMP_TABLE, table_stats)                                                                    \
+    R(OFPMP_PORT_STATS, port_stats)                                                                \
+    R(OFPMP_QUEUE, queue_stats)                                                                    \
+    R(OFPMP_GROUP, group_stats)                                                                    \
+    R(OFPMP_GROUP_DESC, group_desc)                                                                \
+    R(OFPMP_GROUP_FEATURES, group_features)                                                        \
+    R(OFPMP_METER, meter_stats)                                                                    \
+    R(OFPMP_METER_CONFIG, meter_config)                                                            \
+    R(OFPMP_METER_FEATURES, meter_features)                                                        \
+    R(OFPMP_TABLE_FEATURES, table_features)                                                        \
+    R(OFPMP_PORT_DESC, port_desc)
+
+/* R(experimenter, exp_type, name): messages, ours as in docs/extensions.md */
+#define EXPERIMENTERS(R)                                                                           \
+    R(OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_ADD, bundle_add)                                        \
+    R(OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_CONTROL, bundle_control)                                \
+    R(OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_REQUEST, qos)                                              \
+    R(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_MODIFY, qos)                                        \
+    R(OFP_OPENFLOW_EXPERIMENTER, OFP_EXT_QUEUE_DELETE, qos)                                        \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_PORT_ADD, port_add)                                            \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_PORT_DEL, port_del)                                            \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_SET_DESC, set_desc)                                            \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_RELAY, relay)                                                  \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, monitor)                                              \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_LOG_SET, log_set)                                              \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_CAPTURE, capture)                                              \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_RELOAD, reload)                                                \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_RESTART, restart)
+
+/* The same of multipart requests. */
+#define EXPERIMENTER_MULTIPARTS(R)                                                                 \
+    R(OFP_QOS_EXPERIMENTER, OFP_QOS_EXP_DUMP, qos_dump)                                            \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_COUNTERS, counters)                                            \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_KERNEL, kernel)                                                \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_PORTS, qos_ports)                                          \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_STATUS, status)                                                \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_SERVICE, service)                                              \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_TINS, tins)                                                    \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_DROPS, drops)                                                  \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_LOG, log)                                                      \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_STATE, state)                                                  \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_STATS_CACHE, stats_cache)                                      \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_TRACE, trace)
+
+#define REQUEST_ROW(number, name)                      extern const struct request request_##name;
+#define EXPERIMENTER_ROW(experimenter, exp_type, name) extern const struct request request_##name;
+MESSAGES(REQUEST_ROW)
+MULTIPARTS(REQUEST_ROW)
+EXPERIMENTERS(EXPERIMENTER_ROW)
+EXPERIMENTER_MULTIPARTS(EXPERIMENTER_ROW)
 
 #endif

@@ -37,7 +37,7 @@ entry_len(struct of_bytes left)
     return OFP_SERVICE_LEN;
 }
 
-int
+static int
 handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
@@ -47,3 +47,6 @@ handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
     sw_service_each(sw, put_class, &d);
     return conn_dump_encoded(c, m, &d.w, entry_len);
 }
+
+const struct request request_service = {
+    .access = ACCESS_READ, .slice = slice_anything, .needs = QUEUES, .run = handle_service};

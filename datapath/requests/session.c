@@ -3,11 +3,13 @@
 #include "requests.h"
 
 #include <punt/packet-in.h>
+#include <punt/packet-out.h>
+#include <shared/rcu.h>
 
 #include <stdio.h>
 #include <string.h>
 
-int
+static int
 handle_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_features_reply r = {.datapath_id = sw->opt.datapath_id,
@@ -20,14 +22,20 @@ handle_features(struct sw *sw, struct conn *c, const struct of_msg *m)
     return conn_reply(c, OFPT_FEATURES_REPLY, m, &r);
 }
 
-int
+const struct request request_features = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_features};
+
+static int
 handle_get_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_switch_config r = {.flags = sw->dp.frag, .miss_send_len = sw->miss_send_len};
     return conn_reply(c, OFPT_GET_CONFIG_REPLY, m, &r);
 }
 
-int
+const struct request request_get_config = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_get_config};
+
+static int
 handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_switch_config *q = m->body;
@@ -40,14 +48,33 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
     return 0;
 }
 
-/* Everything before is done: it was not allowed until then (admission.c). */
-int
+const struct request request_set_config = {.access = ACCESS_WRITE,
+                                           .denied = OF_SWITCH_CONFIG_FAILED(EPERM),
+                                           .needs = QUEUES,
+                                           LOGGED(SWITCH),
+                                           .run = handle_set_config};
+
+/* Everything before is done: it was not ready until then. */
+static int
 handle_barrier(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return conn_reply(c, OFPT_BARRIER_REPLY, m, NULL);
 }
 
-int
+/* When every worker uses the new flows (6.2.1), and flow-removed messages are sent. */
+static bool
+barrier_ready(struct sw *sw, struct conn *c, struct of_bytes frame)
+{
+    if (!sw_packet_outs_are_sent(sw, c))
+        return false;
+    rcu_wait();
+    return true;
+}
+
+const struct request request_barrier = {
+    .access = ACCESS_READ, .slice = slice_anything, .ready = barrier_ready, .run = handle_barrier};
+
+static int
 handle_role(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_role *q = m->body;
@@ -59,20 +86,31 @@ handle_role(struct sw *sw, struct conn *c, const struct of_msg *m)
     return conn_reply(c, OFPT_ROLE_REPLY, m, &r);
 }
 
-int
+/* A slice's connections have their roles among themselves. */
+const struct request request_role = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_role};
+
+static int
 handle_get_async(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     return conn_reply(c, OFPT_GET_ASYNC_REPLY, m, &conn_state(c)->async);
 }
 
-int
+const struct request request_get_async = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_get_async};
+
+static int
 handle_set_async(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     conn_state(c)->async = *(const struct of_async *)m->body;
     return 0;
 }
 
-int
+/* It changes the connection itself. */
+const struct request request_set_async = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_set_async};
+
+static int
 handle_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct sw_desc *d = &sw->opt.desc;
@@ -86,3 +124,6 @@ handle_desc(struct sw *sw, struct conn *c, const struct of_msg *m)
     memcpy(r.dp_desc, sw->dp_desc, sizeof r.dp_desc);
     return conn_reply(c, OFPT_MULTIPART_REPLY, m, &r);
 }
+
+const struct request request_desc = {
+    .access = ACCESS_READ, .slice = slice_anything, .run = handle_desc};

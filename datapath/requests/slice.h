@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a slice (docs/slices.md) may ask for: one row for each message, in slice.c alone. */
+/* What a slice (docs/slices.md) may do and see.  Rows (requests.h) say what a request needs of a slice: READ or WRITE
+ * access, and a function that checks what it names.  A row without one is beyond every slice, so a new request stays
+ * closed until somebody opens it there. */
 #ifndef REQUESTS_SLICE_H
 #define REQUESTS_SLICE_H
 
@@ -19,6 +21,25 @@ struct sliced_dump {
     struct of_wr w;
 };
 
+/* What a row's function checks, and where it says why not. */
+struct slice_request {
+    struct sw *sw;
+    const struct slice *slice;
+    const struct of_msg *m;
+    struct qos_error *e;
+};
+
+/* 0, or slice_deny: the error to answer with. */
+typedef int slice_right(const struct slice_request *q);
+
+slice_right slice_anything; /* what is the same for everybody, or is left out of the reply */
+
+/* The sentence names the right that is missing. */
+#define slice_deny(q, err, ...) qos_fail((q)->e, err, __VA_ARGS__)
+int slice_deny_port(const struct slice_request *q, int err, uint32_t no);
+
+#define SLICE_PERM QOS_ERR(OFPSFC_PERM)
+
 /* Checks whether the request, or a message in a bundle, lies within the slice.  0, or an error,
  * which is counted and logged; e->err is the same error, and e->text names the right that is
  * missing. */
@@ -28,6 +49,9 @@ int sw_slice_check(struct sw *sw, struct conn *c, const struct of_msg *m, struct
 int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const struct of_msg *m,
                        struct qos_error *e);
 
+/* Whether a QoS request is the slice's as far as it shows itself; the next two check the rest. */
+slice_right sw_slice_may_qos;
+
 /* Before the request is planned: whether the classes that go with the one that it deletes are the slice's, too. */
 int sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_request *r,
                          struct qos_error *e);
@@ -35,10 +59,6 @@ int sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_reques
 /* After the request was planned (qos_execute): what the class is below, and whether rates fit. */
 int sw_slice_check_planned(struct sw *sw, struct slice *s, const struct qos_request *r,
                            struct qos_error *e);
-
-/* Answers a request that sw_slice_check has refused.  -> the error that is still to be sent; 0:
- * none. */
-int sw_slice_refuse(struct conn *c, const struct of_msg *m, const struct qos_error *e);
 
 /* whether the slice's statistics include the flow */
 bool sw_slice_sees_flow(const struct sw *sw, const struct slice *s, const struct flow *f);

@@ -47,7 +47,7 @@ send_some(struct conn_dump *to, void *ctx)
     return s->more;
 }
 
-int
+static int
 handle_state(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sending *s = calloc(1, sizeof *s);
@@ -60,6 +60,8 @@ handle_state(struct sw *sw, struct conn *c, const struct of_msg *m)
     s->more = true;
     return conn_dump(c, m, send_some, send_done, s);
 }
+
+const struct request request_state = {.access = ACCESS_READ, .needs = QUEUES, .run = handle_state};
 
 /* ------------------------------------------------------------------ to a file */
 

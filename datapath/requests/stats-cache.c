@@ -182,7 +182,7 @@ put_kernel(struct dump *d, const struct sw_offload_counts *n)
 
 /* ------------------------------------------------------------------ the request */
 
-int
+static int
 handle_stats_cache(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
@@ -205,3 +205,6 @@ handle_stats_cache(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_kernel(&d, &n);
     return conn_dump_encoded(c, m, &w, conn_dump_tagged);
 }
+
+const struct request request_stats_cache = {
+    .access = ACCESS_READ, .needs = TABLES, .least = 8, .most = 8, .run = handle_stats_cache};

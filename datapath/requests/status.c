@@ -166,7 +166,7 @@ line_len(struct of_bytes left)
     return end ? (size_t)(end - left.p) + 1 : left.n;
 }
 
-int
+static int
 handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct status s = {.out = of_wr_grow(1u << 20)};
@@ -177,3 +177,5 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);
 }
+
+const struct request request_status = {.access = ACCESS_READ, .run = handle_status};

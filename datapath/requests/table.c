@@ -70,7 +70,7 @@ configure(struct sw *sw, const struct of_list *list)
     return err;
 }
 
-int
+static int
 handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_table_features *q = m->body;
@@ -85,6 +85,19 @@ handle_table_features(struct sw *sw, struct conn *c, const struct of_msg *m)
     free(d);
     return err;
 }
+
+static int
+may_table_features(const struct slice_request *a)
+{
+    return ((const struct of_mp_table_features *)a->m->body)->tables.n
+               ? slice_deny(a, OF_TABLE_FEATURES_FAILED(EPERM), "the pipeline")
+               : 0;
+}
+
+const struct request request_table_features = {.access = ACCESS_WRITE_BODY,
+                                               .slice = may_table_features,
+                                               .needs = QUEUES,
+                                               .run = handle_table_features};
 
 /* ------------------------------------------------------------------ statistics and table-mod
  * (7.3.3) */
@@ -121,7 +134,7 @@ table_step(struct conn_dump *to, void *ctx)
     return false;
 }
 
-int
+static int
 handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct stats_dump *d = malloc(sizeof *d);
@@ -131,7 +144,10 @@ handle_table_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
     return conn_dump(c, m, table_step, stats_done, d);
 }
 
-int
+const struct request request_table_stats = {
+    .access = ACCESS_READ, .slice = slice_anything, .needs = TABLES, .run = handle_table_stats};
+
+static int
 handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_table_mod *q = m->body;
@@ -146,3 +162,19 @@ handle_table_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     return 0;
 }
+
+static int
+may_table_mod(const struct slice_request *a)
+{
+    uint8_t id = ((const struct of_table_mod *)a->m->body)->table_id;
+    return slice_set_has(&a->slice->tables, id)
+               ? 0
+               : slice_deny(a, OF_TABLE_MOD_FAILED(EPERM), "table %u", id);
+}
+
+const struct request request_table_mod = {.access = ACCESS_WRITE,
+                                          .slice = may_table_mod,
+                                          .denied = OF_TABLE_MOD_FAILED(EPERM),
+                                          .needs = QUEUES,
+                                          LOGGED(FLOW),
+                                          .run = handle_table_mod};

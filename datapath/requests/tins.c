@@ -34,7 +34,7 @@ entry_len(struct of_bytes left)
     return OFP_TIN_LEN;
 }
 
-int
+static int
 handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
@@ -44,5 +44,8 @@ handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
         return conn_dump_encoded(c, m, &d.w, entry_len);
     of_wr_free(&d.w);
     e.err = err;
-    return sw_qos_refuse(c, m, EXPERIMENTER, &e);
+    return sw_qos_refuse(c, m, &e);
 }
+
+const struct request request_tins = {
+    .access = ACCESS_READ, .slice = slice_anything, .needs = QUEUES, .run = handle_tins};

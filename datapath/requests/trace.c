@@ -80,7 +80,7 @@ ask_kernel(void *ctx, const struct packet *p, struct of_trace_kernel *out)
 
 /* ------------------------------------------------------------------ the request */
 
-int
+static int
 handle_trace(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_mp_experimenter *q = m->body;
@@ -102,3 +102,6 @@ handle_trace(struct sw *sw, struct conn *c, const struct of_msg *m)
     of_wr_free(&w);
     return err;
 }
+
+const struct request request_trace = {
+    .access = ACCESS_READ, .needs = QUEUES, .most = ANY_LENGTH, .run = handle_trace};

@@ -142,9 +142,9 @@ static const struct set_key set_keys[] = {
 static int
 set_may(struct slice *s, const char *value, char *why, size_t n)
 {
-    s->asks_only = !strcmp(value, "ask");
+    s->read_only = !strcmp(value, "ask");
     s->may_all = !strcmp(value, "all");
-    if (s->asks_only || s->may_all || !strcmp(value, "change"))
+    if (s->read_only || s->may_all || !strcmp(value, "change"))
         return 0;
     snprintf(why, n, "must be ask, change or all");
     return -EINVAL;

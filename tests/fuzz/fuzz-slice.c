@@ -137,15 +137,15 @@ try_message(struct sw *sw, struct slice *s, struct of_bytes raw)
 {
     struct of_msg m;
     struct qos_error e = {0};
-    bool asks_only = s->asks_only;
+    bool read_only = s->read_only;
     if (!of_decode(raw, &arena, &m)) {
         forget_buffer(&m);
-        s->asks_only = true;
+        s->read_only = true;
         int asking = sw_slice_check_for(sw, s, NULL, &m, &e);
-        s->asks_only = asks_only;
+        s->read_only = read_only;
         e = (struct qos_error){0};
         int err = sw_slice_check_for(sw, s, NULL, &m, &e);
-        if (err ? err < 0 || !*e.text : asks_only ? asking : 0)
+        if (err ? err < 0 || !*e.text : read_only ? asking : 0)
             abort();
         if (err && !asking)
             abort();

@@ -104,6 +104,34 @@ toy_handle(void *ctx, struct conn *c, const struct of_msg *m)
     }
 }
 
+/* A switch's requests, and what they take. */
+static enum access
+toy_access(void *ctx, struct of_bytes frame)
+{
+    switch (frame.p[1]) {
+    case OFPT_FEATURES_REQUEST:
+    case OFPT_GET_CONFIG_REQUEST:
+    case OFPT_BARRIER_REQUEST:
+    case OFPT_QUEUE_GET_CONFIG_REQUEST:
+    case OFPT_ROLE_REQUEST:
+    case OFPT_GET_ASYNC_REQUEST:
+    case OFPT_SET_ASYNC: return ACCESS_READ;
+    case OFPT_MULTIPART_REQUEST:
+        return frame.n >= 10 && of_get16(frame.p + 8) == OFPMP_TABLE_FEATURES ? ACCESS_WRITE_BODY
+                                                                              : ACCESS_READ;
+    case OFPT_EXPERIMENTER:
+    case OFPT_SET_CONFIG:
+    case OFPT_PACKET_OUT:
+    case OFPT_FLOW_MOD:
+    case OFPT_GROUP_MOD:
+    case OFPT_PORT_MOD:
+    case OFPT_TABLE_MOD:
+    case OFPT_METER_MOD:
+    case OFPT_QOS_QUEUEING_DISCIPLINE: return ACCESS_WRITE;
+    default: return ACCESS_NONE;
+    }
+}
+
 static void
 toy_connected(void *ctx, struct conn *c)
 {
@@ -121,7 +149,10 @@ toy_disconnected(void *ctx, struct conn *c)
 int
 fixture_setup(void **state)
 {
-    static const struct channel_ops ops = {toy_handle, toy_connected, toy_disconnected, NULL, NULL};
+    static const struct channel_ops ops = {.handle = toy_handle,
+                                           .connected = toy_connected,
+                                           .disconnected = toy_disconnected,
+                                           .access = toy_access};
     struct fixture *f = calloc(1, sizeof *f);
     char why[200], target[120];
     assert_non_null(f);

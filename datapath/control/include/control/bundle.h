@@ -25,7 +25,16 @@ struct bundle;
 
 enum bundle_outcome { BUNDLE_FAILED, BUNDLE_DONE, BUNDLE_DEFERRED };
 
+/* What a message of a bundle changes. */
+enum bundle_part {
+    BUNDLE_NOT, /* no bundle may hold it: OFPBFC_MSG_UNSUP */
+    BUNDLE_TABLES,
+    BUNDLE_PORTS,
+    BUNDLE_QUEUES,
+};
+
 struct bundle_ops {
+    enum bundle_part (*part)(struct of_bytes message);
     /* Checks a decoded message before it is added: 0, an error for the peer, BUNDLE_ANSWERED. */
     int (*check)(void *ctx, struct conn *c, const struct of_msg *m);
     /* Carries out all of it, or nothing: BUNDLE_FAILED, and the peer has been sent the error of the
@@ -89,12 +98,9 @@ struct bundle_pos {
 };
 bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *message);
 
-/* Whether it has a QoS request: one of the extension, or a queue message of BOFUSS. */
+/* Whether one of them changes queues. */
 bool bundle_has_qos(const struct bundle *b);
 
 uint32_t bundle_messages(const struct bundle *b); /* how many */
-
-/* Of a message that is or may be in a bundle. */
-bool bundle_is_qos(struct of_bytes message);
 
 #endif

@@ -34,6 +34,14 @@ struct log_by;
 #define CONN_OUT_FLOOR     (256u << 10)
 #define CHANNEL_SPARE_PART 16 /* this part of all connections is kept for punix: targets */
 
+/* What a request takes from its sender.  A slave may send what reads (6.3.5). */
+enum access {
+    ACCESS_NONE, /* it is no request: OFPBRC_BAD_TYPE */
+    ACCESS_READ,
+    ACCESS_WRITE,
+    ACCESS_WRITE_BODY, /* a multipart request that writes if it has a body */
+};
+
 /* What the switch does for the channel. */
 struct channel_ops {
     /* Handles a request that is decoded and allowed for the connection's role, and replies by
@@ -42,6 +50,8 @@ struct channel_ops {
     int (*handle)(void *ctx, struct conn *c, const struct of_msg *m);
     void (*connected)(void *ctx, struct conn *c);    /* after the hello exchange */
     void (*disconnected)(void *ctx, struct conn *c); /* c is about to go away */
+    /* Of a frame of which only the header is known to be whole. */
+    enum access (*access)(void *ctx, struct of_bytes frame);
     /* Whether this message may be handled now; if not, it and all behind it wait until
      * channel_go_on or channel_try_longest.  NULL: always. */
     bool (*allow)(void *ctx, struct conn *c, struct of_bytes frame);

@@ -8,10 +8,11 @@
 
 struct sw;
 
-/* Handles one request (struct channel_ops). */
+/* struct channel_ops: who may send a request, whether it may be handled now, or waits for the end of a task, and handling
+ * it. */
+enum access sw_request_access(void *sw, struct of_bytes frame);
+bool sw_request_allowed(void *sw, struct conn *c, struct of_bytes frame);
 int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
-/* Whether a request may be handled now, or waits for the end of a commit (struct channel_ops). */
-bool sw_request_allowed(struct sw *sw, struct conn *c, struct of_bytes frame);
 
 /* Checking and committing bundles. */
 extern const struct bundle_ops sw_bundle_ops;

@@ -3,7 +3,7 @@
  *
  * A slice is sets of numbers: ports, tables, queues, groups, meters.  This room says what a slice is
  * and whether a flow, a list of actions, a bucket or an asynchronous message lies within it.  It needs
- * nothing but the codec.  Which message asks for what: requests/slice.c.
+ * nothing but the codec.  What a request needs of a slice: its row (requests/requests.h).
  *
  * A connection without a slice, or with one of `may = all`, has NULL in the place of one, and may do
  * everything: all functions that ask for rights take that. */
@@ -29,7 +29,7 @@ struct slice_set {
 struct slice {
     char name[SLICE_NAME_MAX];
     unsigned refs;
-    bool asks_only; /* it may ask, and change nothing */
+    bool read_only; /* READ access only */
     bool may_all;   /* it may do everything */
     struct slice_set ports;
     struct slice_set tables; /* tables whose flows are all its own */

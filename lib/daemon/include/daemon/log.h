@@ -83,8 +83,7 @@ struct log_by {
 #define log_at(module_, level_, by, ...)                                                           \
     do {                                                                                           \
         if (__builtin_expect(log_is_on(module_, level_), level_ <= LOG_NOTICE)) {                  \
-            static struct log_place log_place_ = {                                                 \
-                .module = LOG_IN_##module_, .level = level_, .file = __FILE__, .line = __LINE__};  \
+            static struct log_place log_place_ = LOG_PLACE(module_, level_);                       \
             log_write(&log_place_, by, __VA_ARGS__);                                               \
         }                                                                                          \
     } while (0)
@@ -97,11 +96,22 @@ struct log_by {
 #define log_made(module_, level_, by, like, make, of)                                              \
     do {                                                                                           \
         if (__builtin_expect(log_is_on(module_, level_), 0)) {                                     \
-            static struct log_place log_place_ = {                                                 \
-                .module = LOG_IN_##module_, .level = level_, .file = __FILE__, .line = __LINE__};  \
+            static struct log_place log_place_ = LOG_PLACE(module_, level_);                       \
             log_write_made(&log_place_, by, like, make, of);                                       \
         }                                                                                          \
     } while (0)
+
+/* The same for a place that is kept elsewhere, such as in a row of a table. */
+#define log_made_at(place, by, like, make, of)                                                     \
+    do {                                                                                           \
+        if (__atomic_load_n(&log_level_of[(place)->module], __ATOMIC_RELAXED) >= (place)->level)   \
+            log_write_made(place, by, like, make, of);                                             \
+    } while (0)
+
+#define LOG_PLACE(module_, level_)                                                                 \
+    {                                                                                              \
+        .module = LOG_IN_##module_, .level = level_, .file = __FILE__, .line = __LINE__            \
+    }
 
 /* One place in the code that logs. */
 struct log_place {

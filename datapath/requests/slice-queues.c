@@ -1,7 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks of a slice's requests that only the queues can answer (docs/slices.md): whether its classes stay within the
- * rates of those above them, and whether others' classes would go with one that it deletes. */
+/* What a slice may do to queues (docs/slices.md): what the request alone shows, and what only the queues can answer:
+ * whether its classes stay within the rates of those above them, and whether others' classes would go with one that it
+ * deletes. */
 #include "slice.h"
+
+#include "qos-request.h"
+
+/* ------------------------------------------------------------------ the request alone */
+
+static int
+check_request(const struct slice_request *a, const struct qos_request *r)
+{
+    static const uint8_t buckets[] = {QOS_BURST, QOS_CBURST};
+    const int perm = QOS_ERR(OFPSFC_PERM);
+    bool whole = slice_set_has(&a->slice->queues, 0);
+    if (!slice_has_port(a->slice, r->port_no))
+        return slice_deny_port(a, perm, r->port_no);
+    if (whole)
+        return 0;
+    if (r->sched->classful && r->object_type == OFP_QOS_QDISC)
+        return slice_deny(a, perm, "queue 0: the port's tree is not its own");
+    if (!slice_set_has(&a->slice->queues, r->class_id))
+        return slice_deny(a, perm, "queue %u of port %u", (unsigned)r->class_id,
+                          (unsigned)r->port_no);
+    if (r->object_type == OFP_QOS_CLASS && r->sched->id != OFP_QOS_SCHED_HTB)
+        return slice_deny(a, perm, "queue 0: only HTB holds a class to what its parent has");
+    if (r->sched->id == OFP_QOS_SCHED_BPF)
+        return slice_deny(a, perm, "queue 0: a BPF qdisc may load a module");
+    for (size_t i = 0; r->object_type == OFP_QOS_CLASS && i < sizeof buckets; i++)
+        if (qos_has(&r->values, buckets[i]))
+            return slice_deny(a, perm, "queue 0: a bucket of any size passes the parent's rate");
+    return 0;
+}
+
+int
+sw_slice_may_qos(const struct slice_request *a)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    /* A request that doesn't decode gets its error from the handler. */
+    return sw_qos_decode(a->m, &r, &e) ? 0 : check_request(a, &r);
+}
+
+/* ------------------------------------------------------------------ the queues */
 
 static int
 check_budget(struct slice *s, uint32_t id, const struct qos_budget *b, struct qos_error *e)
