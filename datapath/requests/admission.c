@@ -10,14 +10,6 @@
 
 #include <requests/handlers.h>
 
-uint8_t
-sw_locked(const struct sw *sw)
-{
-    if (sw->commit.bundle)
-        return TABLES | QUEUES;
-    return sw_commit_under_way(sw) ? QUEUES : 0;
-}
-
 bool
 sw_request_allowed(void *sw, struct conn *c, struct of_bytes frame)
 {

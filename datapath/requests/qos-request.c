@@ -180,8 +180,17 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
     return 0;
 }
 
+static int
+may_qos(const struct slice_request *a)
+{
+    struct qos_request r;
+    struct qos_error e = {0};
+    /* A request that doesn't decode gets its error from handle_qos. */
+    return sw_qos_decode(a->m, &r, &e) ? 0 : sw_slice_check_request(a, &r);
+}
+
 const struct request request_qos = {.access = ACCESS_WRITE,
-                                    .slice = sw_slice_may_qos,
+                                    .slice = may_qos,
                                     .denied = SLICE_PERM,
                                     .needs = QUEUES,
                                     .bundle = BUNDLE_QUEUES,

@@ -64,7 +64,13 @@ struct request {
 const struct request *request_find(struct of_bytes frame);
 
 /* What tasks over many turns have locked. */
-uint8_t sw_locked(const struct sw *sw);
+static inline uint8_t
+sw_locked(const struct sw *sw)
+{
+    if (sw->commit.bundle)
+        return TABLES | QUEUES;
+    return sw_commit_under_way(sw) ? QUEUES : 0;
+}
 
 /* ------------------------------------------------------------------ all of them */
 

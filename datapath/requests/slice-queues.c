@@ -4,12 +4,10 @@
  * deletes. */
 #include "slice.h"
 
-#include "qos-request.h"
-
 /* ------------------------------------------------------------------ the request alone */
 
-static int
-check_request(const struct slice_request *a, const struct qos_request *r)
+int
+sw_slice_check_request(const struct slice_request *a, const struct qos_request *r)
 {
     static const uint8_t buckets[] = {QOS_BURST, QOS_CBURST};
     const int perm = QOS_ERR(OFPSFC_PERM);
@@ -31,15 +29,6 @@ check_request(const struct slice_request *a, const struct qos_request *r)
         if (qos_has(&r->values, buckets[i]))
             return slice_deny(a, perm, "queue 0: a bucket of any size passes the parent's rate");
     return 0;
-}
-
-int
-sw_slice_may_qos(const struct slice_request *a)
-{
-    struct qos_request r;
-    struct qos_error e = {0};
-    /* A request that doesn't decode gets its error from the handler. */
-    return sw_qos_decode(a->m, &r, &e) ? 0 : check_request(a, &r);
 }
 
 /* ------------------------------------------------------------------ the queues */

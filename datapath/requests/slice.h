@@ -50,7 +50,7 @@ int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const str
                        struct qos_error *e);
 
 /* Whether a QoS request is the slice's as far as it shows itself; the next two check the rest. */
-slice_right sw_slice_may_qos;
+int sw_slice_check_request(const struct slice_request *a, const struct qos_request *r);
 
 /* Before the request is planned: whether the classes that go with the one that it deletes are the slice's, too. */
 int sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_request *r,
