@@ -18,7 +18,9 @@ import pytest
 REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(REPOSITORY, 'tests'))
 
-from support import app, packages  # noqa: E402
+from support import app, packages, selection  # noqa: E402
+
+pytest_configure = selection.configure
 
 
 def build_directory():

@@ -19,7 +19,7 @@ from support.app import eventually  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
-    pytest.mark.slow]
+    pytest.mark.long]
 
 CONFIG = """
 vlans:

@@ -253,7 +253,7 @@ def test_canary(where):
         has(rack, 2, 3 * MBIT)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_two_instances(where):
     """The reserve waits, takes over from one that was killed, and mends with the same file."""
     both = 'tcp:127.0.0.1:6653', 'tcp:127.0.0.1:6654'

@@ -13,7 +13,7 @@ from support import app, topo  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
-    pytest.mark.slow]
+    pytest.mark.long]
 
 STEPS = ['handshake', 'configuration', 'roles', 'descriptions', 'groups and meters', 'flows',
          'refusals', 'events', 'ports and queues']

@@ -117,7 +117,7 @@ def test_competing_reservations(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_command_line(ring):
     def say(*arguments, good=True):
         done = subprocess.run(
@@ -144,7 +144,7 @@ def test_command_line(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_wrong_requests(ring):
     with ring.controller(ring.osken) as app:
         good = {'name': 'x', 'rate': '1mbit', 'from': '1:1', 'to': '3:1', 'app': 'sip'}
@@ -203,7 +203,7 @@ def test_a_path_is_moved_without_loss(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_links_are_cut(ring):
     """The newest that has no room on the other way is without a path until the link is back."""
     with ring.controller(ring.osken) as app, Listener(ring, 3, 200) as heard:
@@ -236,7 +236,7 @@ def test_links_are_cut(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('signum', (signal.SIGTERM, signal.SIGKILL))
 def test_the_controller_restarts(ring, signum):
     """Reservations are found again from what the switches have; packets notice nothing."""
@@ -265,7 +265,7 @@ def test_the_controller_restarts(ring, signum):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('signum', (signal.SIGTERM, signal.SIGKILL))
 @pytest.mark.parametrize('n', (1, 2))
 def test_a_switch_restarts(where, signum, n):
@@ -281,7 +281,7 @@ def test_a_switch_restarts(where, signum, n):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_switch_in_the_middle_stays_away(ring):
     """Paths leave it; what it still has goes when it is back."""
     with ring.controller(ring.osken) as app, Listener(ring, 3, 200) as heard:
@@ -299,7 +299,7 @@ def test_a_switch_in_the_middle_stays_away(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_switch_dies_between_the_commits(ring):
     """It has stopped: it takes the bundle's bytes and doesn't answer.  The rest is undone; it is mended
     when it is back."""
@@ -318,7 +318,7 @@ def test_a_switch_dies_between_the_commits(ring):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_state_file(where, tmp_path):
     """Controller and the switch at the beginning restart together: the switch can't tell any more."""
     with Ring(5, state=str(tmp_path / 'state')) as ring:
@@ -337,7 +337,7 @@ def test_the_state_file(where, tmp_path):
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_host_invents_no_link(ring):
     with ring.controller(ring.osken) as app, ring.host(1) as one, ring.host(3) as three:
         def is_lldp(data):
@@ -361,7 +361,7 @@ trap finish EXIT
 
 
 @rooted
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_lab_of_the_page(where, tmp_path):
     """docs/reservations.md, as it is, but for the namespaces' names"""
     def block(name):

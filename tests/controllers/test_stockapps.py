@@ -111,7 +111,7 @@ def test_topology_discovery(stock):
         eventually(lambda: links(rest), lambda found: found == right)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_spanning_tree(stock):
     """A ring: one port of it is blocked, by port-mods, and freed when a wire is pulled."""
     with Wired(Wired.TRIANGLE) as net, app.stock(stock, net.t.switch_ns, 'spanning_tree'):

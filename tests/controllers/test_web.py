@@ -572,7 +572,7 @@ def test_it_ends_though_somebody_looks(switch):
             s.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_connections_that_say_nothing(web):
     idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]
     half = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]

@@ -368,7 +368,7 @@ async def test_nothing_is_wider_than_a_phone(page, web):
 PICTURES = ('port', 'port-phone', 'network', 'rate', 'trace', 'events')      # of docs/web.md
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_pictures(run, chromium, web, tmp_path):
     def place(name):
         return pathlib.Path(os.environ.get('OFQOS_PICTURES') if name in PICTURES and os.environ.get('OFQOS_PICTURES')

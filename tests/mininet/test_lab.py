@@ -20,7 +20,7 @@ STEPS = ['begin', 'policy_applied', 'queue', 'killed', 'refused', 'drift', 'metr
     ['faucet_anew'] * ('whole' in SIZE)
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(lacking() is not None, reason=str(lacking()))]
 
 

@@ -116,7 +116,7 @@ def test_the_class_with_the_command(inside):
     assert 'Results: 0% dropped (2/2 received)' in out
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_kernel_as_cache(inside):
     """Nothing here says how fast the machine is, so only that the kernel does the work"""
     found, _ = script(inside, 'offload.py')

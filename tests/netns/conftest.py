@@ -6,12 +6,17 @@ import subprocess
 
 import pytest
 
-from support import offload, tc, topo
+from support import offload, selection, tc, topo
 from support.adverse import Adverse
 from support.topo import Switch, Topology
 
 
+pytest_configure = selection.configure
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
+    selection.mark_variants(items)
     reason = None
     if os.geteuid() != 0:
         reason = 'needs root (network namespaces)'

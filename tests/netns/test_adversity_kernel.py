@@ -110,6 +110,7 @@ def test_what_is_behind_an_echo_is_done_in_its_order(running, world, four_ports)
     assert sorted(f['cookie'] for f in conn.flows()) == list(range(200))
 
 
+@pytest.mark.long
 def test_large_echoes_and_one_that_never_reads(running, world):
     switch, conn, other = running
     with switch.connect() as deaf:
@@ -166,7 +167,7 @@ def in_agreement(conn, ns):
     wait_until(lambda: not agree.differences(conn, ns, range(1, 5)), 'switch and kernel agree', 30)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_kernel_that_never_answers(running, world, four_ports):
     """The request is refused after 5 s, echoes are answered meanwhile, nothing of it stays."""
     _, conn, other = running
@@ -187,7 +188,7 @@ def test_a_kernel_that_never_answers(running, world, four_ports):
     assert 12 in tc.classes(four_ports.switch_ns, 'p2')
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_bundle_whose_answers_are_lost(running, world, four_ports):
     """All or nothing, although the kernel has done it"""
     _, conn, _ = running
@@ -207,7 +208,7 @@ def test_a_bundle_whose_answers_are_lost(running, world, four_ports):
     bundle.commit()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_late_answer_is_not_anothers(running, world, four_ports):
     """The refusal of the first request lies in the socket when the second is asked."""
     _, conn, _ = running

@@ -216,7 +216,7 @@ def outcome(conn, bundle):
     return done
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @ways(Deleted, Replaced, Renamed)
 def test_in_a_queue_bundle(topo, world, kind):
     with Switch(topo, '--leaf=none', prefix=world.environment()) as switch, switch.connect() as conn, \
@@ -315,7 +315,7 @@ def conf(path, listen, rate, count):
         f.write(CONF.format(listen=listen, queues=lines))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @ways(Deleted, Replaced)
 def test_in_a_reload(topo, world, kind, tmp_path):
     """The file's queues, or those before; after a reload that nothing disturbs, the file's"""
@@ -352,7 +352,7 @@ def wanted(conn, rate, count):
 
 # -------------------------------------------------------------------------------------- a start
 
-@pytest.mark.slow
+@pytest.mark.long
 @ways(Deleted)
 def test_in_a_start(topo, world, kind):
     """It starts and waits for the interface, or ends with a sentence and leaves nothing."""

@@ -104,6 +104,7 @@ def add_flows(conn, first, count):
     conn.barrier()
 
 
+@pytest.mark.long
 def test_no_room_for_the_state(four_ports, small):
     """What was there stays whole; with room again, it is written."""
     directory, fill, free = small
@@ -334,7 +335,7 @@ def data_of(pid):
         return next(int(line.split()[1]) for line in f if line.startswith('VmData')) * 1024
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_no_more_memory(four_ports, plain_build):
     """A controller that fills tables is refused; packets, other requests and other controllers are not."""
     with Switch(four_ports, '--leaf=none', '--max-flows=4000000', '--max-table-flows=4000000') as switch, \
@@ -369,7 +370,7 @@ def test_no_more_memory(four_ports, plain_build):
 MEMORY = '/sys/fs/cgroup/memory'
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_control_group_without_memory(four_ports, plain_build):
     """Memory is overcommitted: malloc succeeds, and the kernel kills.  As after any kill -9, the kernel keeps the
     queues, and the next daemon knows them."""

@@ -194,6 +194,7 @@ def test_slave_may_not(conn, switch):
         assert master.flows() == []
 
 
+@pytest.mark.long
 def test_a_silent_bundle_times_out(conn):
     xid = b.new_xid(conn)
     raw = control(b.OPEN, xid)
@@ -228,6 +229,7 @@ def test_connection_lost_with_open_bundles(switch, conn):
     assert len(conn.flows()) == 1
 
 
+@pytest.mark.long
 def test_too_many_messages(conn):
     xid = b.new_xid(conn)
     message = of13.message(of13.FLOW_MOD, flow_mod(command=of13.DELETE), xid)

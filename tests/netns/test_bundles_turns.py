@@ -60,6 +60,7 @@ def test_others_are_answered(two):
     assert count(b) == AFTER
 
 
+@pytest.mark.long
 def test_nobody_sees_a_part(two, hosts):
     a, b = two
     a.send_raw(slow_bundle(a).raw())
@@ -73,6 +74,7 @@ def test_nobody_sees_a_part(two, hosts):
     assert count(a) == AFTER + 1
 
 
+@pytest.mark.long
 def test_refused_at_the_end(two):
     a, b = two
     bundle = slow_bundle(a, flow_mod(table_id=200))
@@ -86,6 +88,7 @@ def test_refused_at_the_end(two):
     assert count(b) == AFTER
 
 
+@pytest.mark.long
 def test_the_peer_goes_meanwhile(two):
     a, b = two
     a.send_raw(slow_bundle(a).raw())

@@ -109,7 +109,7 @@ DUMP = message(of13.MULTIPART_REQUEST,
                struct.pack('!HH4x', of13.MP_FLOW, 0) + of13.flow_request(), 5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_dumps_that_nobody_reads(crowded):
     """As many connections as there may be, each asks for dumps of all flows and reads nothing."""
     with contextlib.ExitStack() as stack, unnoticed(crowded):
@@ -127,7 +127,7 @@ def test_dumps_that_nobody_reads(crowded):
         assert conn.aggregate()['flow_count'] == FLOWS + 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_slow_reader_gets_its_dump_in_the_end(crowded):
     with unnoticed(crowded), crowded.connect(timeout=60) as slow:
         slow.send_raw(DUMP)
@@ -143,7 +143,7 @@ def test_slow_reader_gets_its_dump_in_the_end(crowded):
 
 # ------------------------------------------------------------------------------------ killed
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('what', ['dump', 'bundle'])
 def test_killed_in_the_middle_and_started_again(crowded, what):
     with unnoticed(crowded):
@@ -260,6 +260,7 @@ def test_two_that_fight_to_be_master(switch):
         assert conn.aggregate()['flow_count'] == 1000 + 1
 
 
+@pytest.mark.long
 def test_packet_outs_that_take_long(switch):
     """Each is sent a thousand times.  Another controller's barrier doesn't wait for them; their own
     barriers do, and none is lost."""

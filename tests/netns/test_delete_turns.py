@@ -58,6 +58,7 @@ def test_others_are_answered(two, kind, body):
     assert bool(b.group_desc()) == (kind != of13.GROUP_MOD) and bool(b.meter_config()) == (kind != of13.METER_MOD)
 
 
+@pytest.mark.long
 def test_others_are_answered_while_flows_are_modified(two):
     a, b = two
     a.send(of13.FLOW_MOD, MODIFY)
@@ -66,6 +67,7 @@ def test_others_are_answered_while_flows_are_modified(two):
     assert b.group_stats(1)[0]['ref_count'] == 0 and b.meter_stats(1)[0]['flow_count'] == 0
 
 
+@pytest.mark.long
 def test_a_modify_of_some(two):
     """Those that it names, once each; a buffer is looked for before, and what uses another group makes it fail whole."""
     a, b = two
@@ -79,6 +81,7 @@ def test_a_modify_of_some(two):
     assert b.aggregate(out_port=3)['flow_count'] == FLOWS // 2
 
 
+@pytest.mark.long
 def test_a_peer_that_modifies_goes_meanwhile(two):
     a, b = two
     a.send(of13.FLOW_MOD, MODIFY)
@@ -89,6 +92,7 @@ def test_a_peer_that_modifies_goes_meanwhile(two):
     assert b.aggregate(out_port=2)['flow_count'] == FLOWS
 
 
+@pytest.mark.long
 def test_what_follows_waits(two):
     """On the same connection all, on others what changes something"""
     a, b = two
@@ -110,6 +114,7 @@ def test_only_what_matches_goes(two):
     assert [f['cookie'] for f in b.flows()] == [3 << 32]
 
 
+@pytest.mark.long
 def test_the_peer_goes_meanwhile(two):
     a, b = two
     a.send(of13.FLOW_MOD, DELETE_ALL)
@@ -120,6 +125,7 @@ def test_the_peer_goes_meanwhile(two):
     assert [f['cookie'] for f in b.flows()] == [5]
 
 
+@pytest.mark.long
 def test_the_switch_ends_meanwhile(two):
     """The fixture says what was wrong with the end"""
     a, b = two

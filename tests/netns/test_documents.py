@@ -152,6 +152,7 @@ def named_ports():
         yield t
 
 
+@pytest.mark.every
 @pytest.mark.parametrize('commands,block', to_run())
 def test_a_block(named, commands, block):
     links_up(named)

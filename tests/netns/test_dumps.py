@@ -39,6 +39,7 @@ def test_every_group_is_described(groups):
     assert len(groups.group_stats()) == MANY
 
 
+@pytest.mark.long
 def test_every_meter_is_described(conn):
     many = 16384
     conn.timeout = 60
@@ -50,6 +51,7 @@ def test_every_meter_is_described(conn):
     assert len(conn.meter_stats()) == many
 
 
+@pytest.mark.long
 def test_peers_that_do_not_read_take_little(switch, groups):
     """60 of them took 13 MB each; what is gone meanwhile is no part of the answer."""
     before = resident(switch)

@@ -243,6 +243,7 @@ def test_looks_at_the_end_that_took_too_long_lose_nothing():
     assert all(len(line) == 4 for line in found['lines'].values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
 def test_interrupted_it_leaves_nothing(tmp_path, number):
     command = [sys.executable, os.path.join(HERE, 'run'), 'Q4', '--quick', '--no-install', '--out',

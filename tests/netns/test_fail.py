@@ -98,6 +98,7 @@ def test_open_forwards_by_itself_until_a_controller_is_there(four_ports, wires, 
         assert json.loads(s.dpctl('--json', 'counters').stdout)['fail.standalone'] >= 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('workers', [1, 3])
 def test_open_while_packets_come(four_ports, wires, controller, workers):
     """The same packets again and again: what is remembered of them must not outlive a change."""

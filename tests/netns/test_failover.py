@@ -146,6 +146,7 @@ def stream_through(switch, wire):
         yield stream
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('event, task', [(lose_carrier, modify), (set_down, queues), (delete, modify),
                                          (delete, queues)])
 def test_beside_a_long_task(switch, topo, task, event):
@@ -212,6 +213,7 @@ def test_up_again(switch, topo):
         until(lambda: is_over(busy), 'the task ends', 120)
 
 
+@pytest.mark.long
 def test_normal_floods_what_was_behind_it(switch, topo):
     """NORMAL does not send by a port that is down to a station that it learnt there"""
     def to_two(n):
@@ -232,6 +234,7 @@ def test_normal_floods_what_was_behind_it(switch, topo):
         until(lambda: is_over(busy), 'the task ends', 120)
 
 
+@pytest.mark.long
 def test_while_a_new_process_takes_over(switch, topo):
     """The old one reacts to links until it ends"""
     with switch.connect(timeout=120) as c, topo.host(1) as one, topo.host(3) as three:

@@ -339,6 +339,7 @@ def test_removed_on_delete_only_when_asked(conn):
     conn.no_async(of13.FLOW_REMOVED)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('bundle', (False, True))
 def test_many_removed_at_once(conn, bundle):
     """One delete of 60,000 flows: a peer that reads is told of all of them, before the next answer."""

@@ -65,7 +65,7 @@ def test_every_truncation(switch, witness, i):
     provoke(switch, data)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('seed', range(8))
 def test_mutations(switch, witness, seed):
     rng = random.Random(seed)
@@ -146,7 +146,7 @@ def test_connections_come_and_go(switch, witness):
         c.close()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_too_many_flows_are_refused_or_kept(switch, witness):
     """There may be a limit; it is then TABLE_FULL and not the end of the switch."""
     with switch.connect(timeout=60) as c:

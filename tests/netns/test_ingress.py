@@ -282,7 +282,7 @@ def test_port_configuration(conn, hosts, ns):
     assert packets(ns, 1, 1) == 1
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_tcp_passes_whole():
     """A real TCP stream through a class without a limit to speak of; super-packets stay whole."""
     with Topology(2, ip=True) as topo, Switch(topo) as switch, switch.connect() as conn:
@@ -300,7 +300,7 @@ def test_tcp_passes_whole():
 
 # ----------------------------------------------------------------------------------- the rates
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_total_limit(conn, hosts, ns):
     """6 Mbit/s of what is offered at 20 enter; what leaves by the port isn't slowed."""
     add(conn, 1, 0, 6 * MBIT)
@@ -317,7 +317,7 @@ def test_total_limit(conn, hosts, ns):
     assert stats[1]['rx_dropped'] > 0
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_queues_share_as_configured(conn, hosts, ns):
     """2 and 6 of 8 Mbit/s, both with more on offer; then one alone has all of it."""
     add(conn, 1, 0, 8 * MBIT)
@@ -330,7 +330,7 @@ def test_queues_share_as_configured(conn, hosts, ns):
         comes_to(lambda: measure(ns, 1, [1], settle=3), {1: 8 * MBIT}, 0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_assured_share_loses_nothing(conn, hosts, ns):
     """Within its share a queue loses nothing, however much the other one is offered."""
     add(conn, 1, 0, 8 * MBIT)

@@ -59,6 +59,7 @@ WAYS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('name,controllers,how', [('a map', 'none', 'auto'), ('a map', 'absent', 'off'),
                                                   ('a map by NORMAL', 'absent', 'auto'),
                                                   ('a flow', 'absent', 'auto')])

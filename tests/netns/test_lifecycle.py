@@ -159,7 +159,7 @@ def test_default_port_is_6653(four_ports):
             c.barrier()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('kind', ['tcp', 'unix'])
 def test_connects_and_reconnects(four_ports, tmp_path, kind):
     address = 'tcp:127.0.0.1:17653' if kind == 'tcp' else f'unix:{tmp_path}/c'
@@ -285,6 +285,7 @@ def names():
             shutil.rmtree(etc)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('program', ['ofdatapath', 'ofprotocol'])
 def test_a_name_that_cannot_be_looked_up_yet(names, program):
     """It is looked up again and again, and nobody waits for the name server."""

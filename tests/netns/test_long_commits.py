@@ -357,6 +357,7 @@ def test_others_are_answered_while_queues_follow_an_mtu(topo):
         raise AssertionError('nobody was answered while the queues followed')
 
 
+@pytest.mark.long
 def test_the_interface_goes_away_again_in_the_middle(topo):
     """The port keeps its queues, and gets them when the interface is there to stay."""
     ns = topo.switch_ns
@@ -375,6 +376,7 @@ def test_the_interface_goes_away_again_in_the_middle(topo):
         assert options(ns) == before and len(c.queue_stats(2)) == 2 * MANY
 
 
+@pytest.mark.long
 def test_two_ports_come_back_at_once(topo):
     ns = topo.switch_ns
     with own_switch(topo) as (s, c):

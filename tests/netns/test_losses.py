@@ -141,6 +141,7 @@ def test_a_vlan_is_what_it_is_on(topo):
 
 # -------------------------------------------------------------------------------------- no pair, no place
 
+@pytest.mark.long
 @BOTH
 def test_the_pair_can_not_be_made(topo, how):
     """Somebody has its name; when the name is free, all passes again, and nothing is said"""

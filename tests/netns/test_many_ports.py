@@ -68,6 +68,7 @@ def comes_through(topo, heard, n):
     assert heard.recv(10, lambda frame: frame == udp_frame(n)), f'a packet by port {n} is lost'
 
 
+@pytest.mark.long
 def test_idle_ports_beside_a_flood(topo, switch):
     with switch.connect() as conn, topo.host(TO) as heard:
         wires(conn)
@@ -82,6 +83,7 @@ def test_idle_ports_beside_a_flood(topo, switch):
         assert json.loads(switch.dpctl('--json', 'counters').stdout)['drop.no_match'] == 0
 
 
+@pytest.mark.long
 def test_ports_that_change_beside_a_flood(topo):
     ports = ['p1', 'p2', 'p3', *(f'v{n}' for n in range(4, MANY // 2))]
     with Switch(topo, interfaces=ports) as switch, switch.connect() as conn, \

@@ -55,6 +55,7 @@ def goodput(topo, seconds=SECONDS):
     return sent * 8 / seconds / 1e6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('how', ['off', 'auto'])
 @pytest.mark.parametrize('mbit', [1, 10, 100])
 def test_tcp_through_a_meter_without_a_burst(topo, how, mbit):

@@ -132,6 +132,7 @@ def ring_of_three():
                    for n, names in ports.items()})
 
 
+@pytest.mark.long
 def test_a_ring_of_three_switches_has_no_storm():
     """As POX's spanning_tree: all ports of links get NO_FLOOD first, and those of the tree lose it"""
     with ring_of_three() as (t, switches), contextlib.ExitStack() as stack:

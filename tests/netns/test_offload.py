@@ -280,7 +280,7 @@ def removed(conn):
     return of13.parse_flow_removed(conn.next_async(of13.FLOW_REMOVED).body)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_idle_timeout_knows_the_kernels_packets(switch, conn, wires):
     forward(conn, output(2), idle=2, flags=of13.FF_SEND_FLOW_REM)
     sent = established(switch, wires[1])
@@ -296,7 +296,7 @@ def test_an_idle_timeout_knows_the_kernels_packets(switch, conn, wires):
     assert len(numbers(wires[2], least=sent)) == sent
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_hard_timeout(switch, conn, wires):
     """What came through is what the flow has counted, to the last packet"""
     forward(conn, output(2), hard=2, flags=of13.FF_SEND_FLOW_REM)
@@ -439,7 +439,7 @@ def test_killed(kernel, wires, options):
             assert sorted(got) == list(range(sent)), 'frames were lost or came twice'
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_killed_with_linger(kernel, wires):
     """Entries hold for the time that is set, then nothing goes on"""
     with switch_of(kernel, 'auto', '--fail=open', '--offload-linger=3') as switch:

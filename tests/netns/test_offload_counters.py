@@ -137,7 +137,7 @@ def by_kind(frames):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('how', WAYS)
 def test_every_packet_is_somewhere(how):
     if how == 'auto' and (why := offload.works()):

@@ -261,7 +261,7 @@ def difference(turn, one, other, templates):
     return None
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('seed', SEEDS)
 def test_both_say_the_same(sides, seed):
     chance = random.Random(1000 + seed)

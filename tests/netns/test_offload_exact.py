@@ -59,6 +59,7 @@ def test_numbered_frames(two_hosts, how, kind):
             assert told['hits'] > told['result']['sent'] / 4, told['text']      # a busy machine is late with entries
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('how', [w for w, _ in ways()])
 def test_after_a_killed_daemon(two_hosts, how):
     """A new one takes over what a killed one left on the interfaces"""

@@ -82,6 +82,7 @@ def test_it_goes_to_the_front_at_once(topo, taker):
         assert 'frames were lost' not in s.output()
 
 
+@pytest.mark.long
 def test_a_filter_with_the_first_preference(topo):
     """Nobody can be before it: the switch waits longer each time, says so, and goes on when it is gone."""
     ns = topo.switch_ns

@@ -177,6 +177,7 @@ SEGMENTS = 20_000          # a second, as hosts without offloads send them: more
 BYTES = 400 << 20
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('offloads', [False, True], ids=['segments', 'super-packets'])
 def test_segments_are_for_the_workers(offloads):
     """Also where something else than TCP made the entry; super-packets stay in the kernel."""

@@ -87,6 +87,7 @@ def test_changes_without_the_capability(topo):
         assert 'not permitted' in says(s, r'port 1 \(p1\): the kernel refuses')
 
 
+@pytest.mark.long
 def test_what_is_there_is_named(topo, tmp_path):
     def listening_at(path):
         return start_and_fail(topo, '-i', 'p1', f'punix:{path}')

@@ -165,6 +165,7 @@ def test_a_users_socket_stops_no_switch(topo, listening):
         assert f'p1 belongs to process {process.pid}' in refused(topo)
 
 
+@pytest.mark.long
 def test_many_who_ask(topo):
     """Each is told, and none stays in the way"""
     with Switch(topo) as switch:
@@ -190,6 +191,7 @@ def test_an_interface_with_a_master(topo, kind):
         pass
 
 
+@pytest.mark.long
 def test_a_bridge_would_duplicate(topo):
     """What is refused, and what --force says: the bridge's copy and the switch's"""
     enslave(topo, 'p1')

@@ -109,6 +109,7 @@ def test_a_limited_rate_is_shared_fairly(four_ports):
             assert mine == [count['channel.packet_in_limited']]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('priority', [0, 1], ids=['miss', 'action'])
 def test_a_slow_controller_hears_every_port(four_ports, switch, no_reader, priority):
     """One that reads nothing while a port floods, and then all there is."""

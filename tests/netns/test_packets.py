@@ -402,7 +402,7 @@ def test_meter_errors(conn):
 
 # ----------------------------------------------------------------------------------- big packets
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('offload', [True, False])
 def test_tcp_passes_whole(offload):
     """A real TCP stream, with the segmentation and checksum offloads that every host has on, and

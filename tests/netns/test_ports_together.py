@@ -75,6 +75,7 @@ class Echoes(threading.Thread):
         self.conn.close()
 
 
+@pytest.mark.long
 def test_programs_are_attached_after_the_start(world, names):
     """In each attachment the kernel waits for its readers, with all interfaces locked: one after the other by nature"""
     topo, all_of_them = names

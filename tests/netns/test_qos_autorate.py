@@ -116,6 +116,7 @@ def test_falls_with_the_delay_rises_under_load_and_ends_safely(topo):
         assert all(2 * MBIT <= each['rate_bps'] <= 8 * MBIT for each in it.lines)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGHUP])
 def test_silence_and_other_signals_leave_the_safe_rate(topo, signum):
     with at_work(topo) as (_, reflector, it):

@@ -129,6 +129,7 @@ def test_somebody_else_s_change_keeps_it(four_ports, switch, conn):
     assert named(conn)[10] == NAME
 
 
+@pytest.mark.long
 def test_over_restarts(topo, tmp_path):
     """In --state's file; queues that a daemon leaves and the next one finds have none without it."""
     file = tmp_path / 'state'

@@ -49,6 +49,7 @@ class Tcp:
             p.wait()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('rate, prio', [(TOTAL // 5, 0), (TOTAL, 0), (TOTAL // 5, 3)])
 def test_four_tcp_flows_beside_one_that_no_rule_names(hosts, rate, prio):
     """A flow of 4 % of the link, in the switch's own default class, loses next to nothing, whatever

@@ -60,6 +60,7 @@ def test_the_smallest_step_is_noticed(four_ports, need, kind):
             ask(conn, q.qdisc(sched, q.DEL, 2, 0))
 
 
+@pytest.mark.long
 @pytest.mark.testkernel
 @pytest.mark.parametrize('seed', range(3))
 def test_nothing_differs_after_what_we_do(four_ports, need, seed):

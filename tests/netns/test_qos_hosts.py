@@ -100,7 +100,7 @@ def test_dry_run(topo, ns):
         assert said.count('qos-htb cmd=replace') == 16 and not queues(ns) and not conn.flows()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_most_there_can_be(topo, ns):
     with running(topo) as (switch, conn):
         switch.dpctl('qos-hosts', f'port=2,prefix=2001:db8::/116,{RATES}')

@@ -210,7 +210,7 @@ def test_requests_take_effect_in_their_order(conn, kernel):
         {1 + i % 7: (i + 1) * MBIT for i in range(93, 100)}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_4096_queues_on_one_port(conn, kernel):
     for i in range(1, 4097):
         q.post(conn, q.NATIVE, q.htb_class(q.ADD, 2, i, MBIT + 8 * i, 100 * MBIT))

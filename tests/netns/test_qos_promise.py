@@ -76,6 +76,7 @@ def test_somebody_else_s_change_keeps_it(four_ports, conn):
     assert promised(conn)[10] == 500
 
 
+@pytest.mark.long
 def test_over_restarts(topo, tmp_path):
     file = tmp_path / 'state'
     with running(topo, f'--state={file}', '--qos-keep') as (switch, conn):

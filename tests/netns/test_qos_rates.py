@@ -184,7 +184,7 @@ def low_rates(ports):
             return {n: [m.rate() for m in pair] for n, pair in meters.items()}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_low_rates_are_delivered():
     """All at once, each on a port of its own.  A machine that stands still for a while is asked
     again."""
@@ -236,7 +236,7 @@ def tcp():
                 process.communicate()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_high_rates_are_delivered(tcp):
     """One TCP transfer whose queue is given one rate after another, as far as this machine goes."""
     topo, conn, client = tcp

@@ -49,6 +49,7 @@ def test_killed_under_traffic(topo, ns):
     assert tc.root(ns, 'p2') is None
 
 
+@pytest.mark.long
 def test_killed_many_times(topo, ns):
     with running(topo) as (switch, conn):
         build(conn)
@@ -93,6 +94,7 @@ def test_half_a_tree(topo, ns, classes):
     assert tc.root(ns, 'p2') is None
 
 
+@pytest.mark.long
 def test_killed_while_it_builds(topo, ns):
     """Whatever was there when it was killed can be gone on with."""
     with running(topo) as (switch, conn):

@@ -135,6 +135,7 @@ def request_of(kind, action, setting, queue):
     return q.qdisc(q.SCHEDS.index(kind), action, 2, queue, *fixed, **properties)
 
 
+@pytest.mark.every
 @pytest.mark.parametrize('kind', SETTINGS)
 def test_on_a_queue(ask, four_ports, need, kind):
     need(kind)
@@ -500,6 +501,7 @@ def check_class(ns, kind, queue, wanted):
         assert row['options'][key] == value
 
 
+@pytest.mark.every
 @pytest.mark.parametrize('kind', CLASSES)
 def test_other_classful_schedulers(ask, four_ports, need, kind):
     need(kind)

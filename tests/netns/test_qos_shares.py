@@ -29,6 +29,7 @@ def measure(ns, queues, seconds):
     return {n: (after[n]['bytes'] - before[n]['bytes']) * 8 / took for n in queues}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('total', [50 * MBIT, 4 * MBIT])
 def test_what_is_lent_goes_by_the_rates(topo, ns, total):
     """10 % and 40 %, while the other half of the total is unused: 1 to 4, and all of it"""

@@ -92,7 +92,7 @@ def change_total(conn, i):
     ask(conn, q.htb_class(q.CHANGE, 2, 0, (100 * MBIT, 20 * MBIT, 10 * GBIT)[i % 3]))
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize('change', [change_rate, change_ceil, change_prio, change_burst,
                                     replace_rate, change_leaf, change_neighbours, change_total])
 def test_a_change_loses_nothing(conn, ns, stream, change):
@@ -106,7 +106,7 @@ def test_a_change_loses_nothing(conn, ns, stream, change):
     assert tc.classes(ns, 'p2')[10]['packets'] == heard.sent
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_parent_s_change_loses_nothing(conn, ns, stream):
     """A share two levels below a class whose rate is changed, and its neighbours, follow."""
     ask(conn, q.htb_class(q.ADD, 2, 1, 4 * LIMIT))
@@ -122,7 +122,7 @@ def test_a_parent_s_change_loses_nothing(conn, ns, stream):
     assert tc.classes(ns, 'p2')[10]['packets'] == heard.sent
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_share_gets_another_parent(conn, ns, stream):
     """The kernel can't move a class: it is made anew below the other parent.  What waited in it is
     lost, what comes meanwhile goes by the default class; it stands still for no time."""
@@ -142,7 +142,7 @@ def test_a_share_gets_another_parent(conn, ns, stream):
     assert len(heard.numbers) >= 0.9 * heard.sent, f'{len(heard.numbers)} of {heard.sent} came'
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_many_requests_at_once_lose_nothing(conn, ns, stream):
     """Neighbours by the hundred, in one go, made, changed and deleted."""
     ask(conn, q.htb_class(q.ADD, 2, 10, LIMIT))

@@ -20,8 +20,6 @@ from support.of13 import PATIENCE
 from support.status import wait_until
 from support.topo import Topology, inside, sh
 
-pytestmark = pytest.mark.slow
-
 TITLE = 'A-home-router-with-NAT'
 SERVER, WAN, LAN, CLIENT, FIRST = '203.0.113.1', '203.0.113.2', '192.168.1.1', '192.168.1.2', '192.168.1.20'
 UP, DOWN = 19, 95                       # Mbit/s, as the recipe has them
@@ -270,7 +268,8 @@ def again(commands):
             *(c for c in commands if c.startswith('ip route'))]
 
 
-@pytest.mark.parametrize('offload', [pytest.param('as documented', marks=pytest.mark.debiankernel), '--offload=off'])
+@pytest.mark.parametrize('offload', [pytest.param('as documented', marks=pytest.mark.debiankernel),
+                                     pytest.param('--offload=off', marks=pytest.mark.long)])
 def test_the_recipe(topo, offload):
     commands = commands_of_the_recipe()
     started = [c.replace('ofdatapath', f'ofdatapath {offload}') if offload.startswith('-') else c for c in commands]

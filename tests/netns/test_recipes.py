@@ -55,6 +55,7 @@ def named_ports():
         yield t
 
 
+@pytest.mark.every
 @pytest.mark.parametrize('title,commands', sections())
 def test_a_section(named, title, commands):
     links_up(named)

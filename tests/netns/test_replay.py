@@ -79,6 +79,7 @@ def test_at_the_recorded_pace(topo, tmp_path):
     assert last[0] + last[1] / 1e9 - first[0] - first[1] / 1e9 > 0.025
 
 
+@pytest.mark.long
 def test_mistakes(topo, tmp_path, conn):
     cap.write_pcap(tmp_path / 'in', FRAMES[:2])
     (tmp_path / 'broken').write_bytes(b'no pcap')

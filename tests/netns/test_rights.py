@@ -232,6 +232,7 @@ def test_who_may_not_become_a_user():
     assert done.returncode == 1 and 'may not become user' in done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures('nobody')
 def test_a_restart_stays_confined(net):
     for user, uid in ((), 0), (('--user=nobody',), NOBODY):

@@ -68,6 +68,7 @@ def kernel_tells_of_rings(ns):
         return struct.unpack_from('=H', s.recv(8192), 4)[0] == 20
 
 
+@pytest.mark.long
 def test_many_ports_share_an_allowance(topo):
     with ports(topo, MANY) as names, \
             Switch(topo, interfaces=['p1', 'p2', *names]) as s, s.connect() as c:
@@ -134,6 +135,7 @@ def test_other_rings_of_the_machine_are_counted(topo):
         assert rings(s)['p1'] == before, 'an allowance that was given is its own'
 
 
+@pytest.mark.long
 def test_more_ports_than_are_polled(topo):
     """The worker sleeps on the first 62 by poll and on the others by an epoll set."""
     with ports(topo, MANY) as names, \
@@ -159,6 +161,7 @@ def test_bad_allowances(four_ports, tmp_path, text):
 WAIT = 300                 # ms for a ring: the kernel takes 12
 
 
+@pytest.mark.long
 def test_rings_of_many_ports_are_made_together(world):
     """The kernel waits for its readers in each: with one after the other, 1,000 ports took 12 s to start"""
     with Topology(0) as topo, ports(topo, 60) as names:

@@ -217,6 +217,7 @@ def running_elsewhere(topo):
     return Pair()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('damage', ['empty', 'cut', 'text', 'twice', 'missing'])
 def test_a_file_that_is_no_state(conn, switch, tmp_path, damage):
     file = tmp_path / 'state'

@@ -128,7 +128,7 @@ def test_queue_get_config(queues):
     assert {k for k in found if k <= q.MAX_QUEUE} == {10, 20}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rate_holds(queues, hosts, four_ports):
     """6 Mbit/s on the wire for what is offered at far more, within 5 %, by the kernel's count."""
     frame = eth(udp4(bytes(1400), dport=10))

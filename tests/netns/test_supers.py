@@ -129,6 +129,7 @@ def test_big_tcp(how, ports, family, address):
             assert cut < BIG_PARTS * PART // BIG // 2
 
 
+@pytest.mark.long
 def test_queues_come_and_go(how):
     """The port's packets are the kernel's again when its last queue is gone"""
     with switched(how, 'queues') as (topo, switch):

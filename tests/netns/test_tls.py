@@ -308,7 +308,7 @@ def test_the_log_is_limited(switch, net):
     assert 5 <= switch.output().count('does not speak TLS') <= 50
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_half_a_handshake(switch, net, witness):
     """Silent and slow peers are given up after 10 s; nobody else waits for them."""
     with inside(net.switch_ns):

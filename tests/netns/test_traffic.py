@@ -11,7 +11,7 @@ from support.frames import FRAMES
 from support.topo import REPOSITORY
 from support.traffic import SENT, STREAMS, Box
 
-pytestmark = [pytest.mark.debiankernel, pytest.mark.slow]
+pytestmark = pytest.mark.debiankernel
 
 
 @functools.lru_cache(None)
@@ -34,6 +34,7 @@ def test_frames(way):
     assert {k: (n, bridge[k]) for k, n in ours.items() if n != bridge[k]} == {}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize('way', ['auto', 'off'])
 @pytest.mark.parametrize('kind', STREAMS)
 def test_streams(way, kind):

@@ -4,7 +4,9 @@
 
 cross=() slower=1 # meson's cross file, and how much longer its tests may take
 
-heading() { printf '\n=== %s\n' "$*"; }
+targets=() # of ninja; all when there is none
+
+heading() { printf '\n=== %d:%02d %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*"; step_began=$SECONDS; }
 
 # build DIRECTORY OPTION...: configure (once) and build; output only when it fails
 build() {
@@ -15,7 +17,7 @@ build() {
         meson configure "$dir" "$@" >"$log" 2>&1
     else
         meson setup "$dir" "$@" "${cross[@]}" >"$log" 2>&1
-    fi && ninja -k 0 -C "$dir" >"$log" 2>&1 && {
+    fi && ninja -k 0 -C "$dir" "${targets[@]}" >"$log" 2>&1 && {
         passed=$((passed + 1)); note "build $dir" ok
         return 0
     }

@@ -5,8 +5,9 @@
 # Whatever ends badly without saying how many tests failed counts as one that did.
 
 passed=0 failed=0 summary=()
+step_began=0 took='' # the step's seconds, where it has not gone on in the foreground
 
-note() { summary+=("$(printf '%-34s %s' "$1" "$2")"); }
+note() { summary+=("$(printf '%5d s  %-34s %s' "${took:-$((SECONDS - step_began))}" "$1" "$2")"); }
 fail() { failed=$((failed + 1)); note "$1" "FAILED: $2"; }
 
 count() {
