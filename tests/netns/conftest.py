@@ -8,7 +8,10 @@ import pytest
 
 from support import offload, selection, tc, topo
 from support.adverse import Adverse
+from support.one_switch import OneSwitch
 from support.topo import Switch, Topology
+
+SWITCH_OPTIONS = ['--leaf=none']        # a queue has what a test asks for, and no more
 
 
 pytest_configure = selection.configure
@@ -83,10 +86,29 @@ def check_clean(t):
     assert not left, f'programs left behind: {left}'
 
 
+@pytest.fixture(scope='module')
+def one_switch(four_ports):
+    one = OneSwitch(four_ports, *SWITCH_OPTIONS)
+    yield one
+    one.end()
+    check_clean(four_ports)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    report = (yield).get_result()
+    item.bad = getattr(item, 'bad', False) or report.failed
+
+
 @pytest.fixture
-def switch(four_ports):
+def switch(four_ports, request):
     links_up(four_ports)
-    with Switch(four_ports, '--leaf=none') as s:   # a queue has what a test asks for, and no more
+    if getattr(request.module, 'ONE_SWITCH', False):
+        one = request.getfixturevalue('one_switch')
+        yield one.take()
+        one.give_back(getattr(request.node, 'bad', False))
+        return
+    with Switch(four_ports, *SWITCH_OPTIONS) as s:
         yield s
     check_clean(four_ports)
 
