@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
@@ -75,7 +75,7 @@ def network(request, faucet, tmp_path_factory):
         hosts(t)
         controller.wait_listening()
         with topo.Switch(t, 'tcp:127.0.0.1') as switch:
-            eventually(lambda: t.pings(1, '10.0.0.254'), seconds=60)
+            until(lambda: t.pings(1, '10.0.0.254'), seconds=60)
             yield t, switch, request.param
         controller.check()
     log = (directory / 'log').read_text()
@@ -84,7 +84,7 @@ def network(request, faucet, tmp_path_factory):
 
 
 def reaches(t, n, address):
-    eventually(lambda: t.pings(n, address))
+    until(lambda: t.pings(n, address))
 
 
 def test_within_a_vlan(network):
@@ -109,7 +109,7 @@ def test_trunk(network, vlan, host, net):
         def answer():
             wire.send(arp(1, f'10.0.{net}.4', f'10.0.{net}.{host}', vlan))
             return wire.recv(1, lambda f: f[:12] == topo.mac(4) + topo.mac(host))
-        frame = eventually(answer)
+        frame = until(answer)
         assert frame[12:18] == struct.pack('!HHH', 0x8100, vlan, 0x806)
         assert frame[26:36] == topo.mac(host) + socket.inet_aton(f'10.0.{net}.{host}')
         wire.drain()

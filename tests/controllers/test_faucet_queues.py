@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
@@ -92,7 +92,7 @@ class Network:
                 self.t.switch_ns, sys.executable, '-m', 'os_ken.cmd.manager', '--ofp-listen-host=127.0.0.1',
                 '--ofp-tcp-listen-port=6653', 'faucet.faucet', path=[self.faucet], env=self.env) as faucet:
             faucet.wait_listening()
-            eventually(lambda: self.t.pings(1, '10.0.0.3'), seconds=90)
+            until(lambda: self.t.pings(1, '10.0.0.3'), seconds=90)
             yield
             faucet.check()
 
@@ -121,14 +121,14 @@ def grows(network, where, *what, by=5, **how):
     """Packets that are sent leave by the queue of each (switch, port)."""
     before = [packets(*place) for place in where]
     network.send(*what, **how)
-    eventually(lambda: [packets(*place) - was >= by for place, was in zip(where, before)], all, 10)
+    until(lambda: [packets(*place) - was >= by for place, was in zip(where, before)], wanted=all, seconds=10)
 
 
 def stays(network, where, *what, **how):
     """None goes there, although they arrive (the last one, at host 3's port 7000, does)"""
     before = packets(*where)
     network.send(*what, **how)
-    eventually(lambda: network.t.pings(1, '10.0.0.3'))
+    until(lambda: network.t.pings(1, '10.0.0.3'))
     assert packets(*where) == before
 
 
@@ -185,7 +185,7 @@ def test_in_front_of_faucet(steered):
 
 
 def test_routed_packets(steered):
-    eventually(lambda: steered.t.pings(1, '10.0.1.2'))
+    until(lambda: steered.t.pings(1, '10.0.1.2'))
     grows(steered, [(steered.s1, 2)], 1, '10.0.1.2', 7000, dscp=EF)
 
 
@@ -203,15 +203,15 @@ def test_del_leaves_faucets_flows(steered):
     steered.s1.dpctl('qos-map', 'del')
     after = steered.s1.dpctl('stats-flow', 'table=0').stdout
     assert 'queue=10' in before and 'queue=10' not in after and 'in_port=2' in after
-    eventually(lambda: steered.t.pings(1, '10.0.0.3'))
+    until(lambda: steered.t.pings(1, '10.0.0.3'))
 
 
 def test_faucet_begins_anew(steered):
     """It deletes all flows; the same command brings the rules back, and queues stay."""
     with steered.again():
         for switch in (steered.s1, steered.s2):
-            eventually(lambda s=switch: 'queue=10' not in s.dpctl('stats-flow', 'table=0').stdout)
-        eventually(lambda: steered.t.pings(1, '10.0.0.3'), seconds=90)
+            until(lambda s=switch: 'queue=10' not in s.dpctl('stats-flow', 'table=0').stdout)
+        until(lambda: steered.t.pings(1, '10.0.0.3'), seconds=90)
         steer(steered)
         grows(steered, hops(steered), 1, '10.0.0.3', 7000, dscp=EF)
 
@@ -228,4 +228,4 @@ def test_described_tables_refuse_queues(faucet, tmp_path):
             def marked():
                 network.send(1, '10.0.0.3', 5001)
                 return wire.recv(1, lambda f: f[12:14] == b'\x08\x00' and f[23] == 17)
-            assert eventually(marked)[15] == AF21 << 2
+            assert until(marked)[15] == AF21 << 2

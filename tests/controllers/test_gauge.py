@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
@@ -93,23 +93,23 @@ def test_queues_in_gauge(network):
             sender.sendto(bytes(58), ('10.0.0.2', 9))           # frames of 100 bytes
     stats = LABELS.format('out', 'uplink', 'to the world', 10, '')
     state = LABELS.format('out', 'uplink', 'to the world', 10, 'voice')
-    found = eventually(lambda: scrape(t), lambda s: s.get('of_queue_tx_packets' + stats, 0) >= 5 and
-                       'of_queue_rate' + state in s)
+    found = until(lambda: scrape(t), wanted=lambda s: s.get('of_queue_tx_packets' + stats, 0) >= 5 and
+                  'of_queue_rate' + state in s)
     assert found['of_queue_tx_bytes' + stats] >= 500 and found['of_queue_tx_errors' + stats] == 0
     assert (found['of_queue_rate' + state], found['of_queue_ceil' + state]) == (6e6, 10e6)
     assert (found['of_queue_drops' + state], found['of_queue_backlog_bytes' + state]) == (0, 0)
     assert found['of_queue_rate' + LABELS.format('in', 'desk', 'desk', 'root', '')] == 100e6
     assert found['of_port_tx_packets{dp_id="0x1",dp_name="s1",port="uplink",port_description="to the world"}'] >= 5
-    eventually(lambda: (directory / 'queues').exists() and (directory / 'queues').read_text(), lambda text: all(
+    until(lambda: (directory / 'queues').exists() and (directory / 'queues').read_text(), wanted=lambda text: all(
         re.search(rf'\ts1-uplink-queue10-{name}\t', text or '') for name in ('tx-packets', 'drops', 'backlog-bytes')))
     switch.dpctl('qos-clear', 'port=2')
-    eventually(lambda: scrape(t), lambda s: s and not any('queue_id="10"' in series for series in s))
+    until(lambda: scrape(t), wanted=lambda s: s and not any('queue_id="10"' in series for series in s))
 
 
 def test_a_database_that_it_has_not(faucet, tmp_path):
     """Gauge says what is wrong, and goes on without settings, as for its own."""
     with topo.Topology(1) as t, gauge(faucet, tmp_path, t.switch_ns, state='flows'):
-        eventually(lambda: 'queue_state goes to text or prometheus, not gzip' in (tmp_path / 'log').read_text())
+        until(lambda: 'queue_state goes to text or prometheus, not gzip' in (tmp_path / 'log').read_text())
 
 
 def test_without_faucet(tmp_path):

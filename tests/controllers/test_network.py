@@ -12,8 +12,9 @@ import time
 import pytest
 
 from support import tc, topo
-from support.app import PACKAGE, eventually
+from support.app import PACKAGE
 from support.rack import Rack
+from support.wait import until
 
 pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
@@ -47,7 +48,7 @@ def wanted(rate=2 * MBIT):
 
 
 def has(rack, n, rate=2 * MBIT):
-    eventually(lambda: rack.rates(n), lambda found: {k: v for k, v in found.items() if k < 100} == wanted(rate))
+    until(lambda: rack.rates(n), wanted=lambda found: {k: v for k, v in found.items() if k < 100} == wanted(rate))
 
 
 def marks(rack, n):

@@ -8,10 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from support.app import PACKAGE, eventually
+from support.app import PACKAGE
 from support.rack import Alone
 from support.standin import Crowd
 from support.topo import build_directory
+from support.wait import until
 
 pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
@@ -57,7 +58,7 @@ def rates(crowd):
 
 
 def all_have(crowd, rate):
-    eventually(lambda: crowd.do(rates, crowd), lambda found: found == {rate * MBIT: 2 * len(crowd.switches)})
+    until(lambda: crowd.do(rates, crowd), wanted=lambda found: found == {rate * MBIT: 2 * len(crowd.switches)})
 
 
 def test_many(where):
@@ -168,7 +169,7 @@ def test_two_instances(where):
         with Alone(where, policy(1, '9mbit', many=4), ports[1]) as second:
             # Of the same revision: the one that is there stays
             second.wait('switch', 4)
-            eventually(lambda: second.say('status')['why'], lambda why: why == 'another instance is in force')
+            until(lambda: second.say('status')['why'], wanted=lambda why: why == 'another instance is in force')
             assert 'another instance is in force' in second.say('apply', second.file, good=False)['error']
             assert not second.events('active')
             all_have(crowd, 2)
@@ -183,8 +184,8 @@ def test_two_instances(where):
                 all_have(crowd, 4)
                 crowd.do(lambda: [switch.cut() for switch in crowd.switches])
                 newer.wait('switch', 8)
-                assert 'revision 2 is in force elsewhere' in eventually(
-                    lambda: second.say('status')['why'], lambda why: 'elsewhere' in why)
+                assert 'revision 2 is in force elsewhere' in until(
+                    lambda: second.say('status')['why'], wanted=lambda why: 'elsewhere' in why)
                 all_have(crowd, 4)
                 newer.process.kill()
                 newer.process.wait()

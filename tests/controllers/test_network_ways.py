@@ -7,9 +7,9 @@ import signal
 import pytest
 
 from support import pki, tc
-from support.app import eventually
 from support.rack import Instance, Rack
 from support.topo import Switch, dpctl
+from support.wait import until
 
 pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 
@@ -31,7 +31,7 @@ switches:
 
 
 def has(rack, n, rate=2 * MBIT):
-    eventually(lambda: rack.rates(n).get(10), lambda found: found == rate)
+    until(lambda: rack.rates(n).get(10), wanted=lambda found: found == rate)
 
 
 def test_tls(where, tmp_path):
@@ -47,7 +47,7 @@ def test_tls(where, tmp_path):
             Switch(rack, 'tls:127.0.0.1:6653', '--max-backoff=1', *stranger.options(), dpid=f'{2:016x}') as other:
         assert app.wait('in force')['changed'] == 1
         has(rack, 1)
-        eventually(lambda: 'certificate' in other.output().lower() or 'tls' in other.output().lower())
+        until(lambda: 'certificate' in other.output().lower() or 'tls' in other.output().lower())
         assert {row['name']: row['connected'] for row in app.say('status')['switches']} == {'s1': True, 's2': False}
         assert len(app.apply(policy(2, '3mbit'))['changed']) == 1
         has(rack, 1, 3 * MBIT)
@@ -101,5 +101,5 @@ def test_killed_in_the_middle_of_a_step(where, goes_on):
             again.wait('in force' if goes_on else 'applied')
             for n in 1, 2:
                 has(rack, n, (3 if goes_on else 2) * MBIT)
-            eventually(again.states, lambda found: set(found.values()) == {'same'})
+            until(again.states, wanted=lambda found: set(found.values()) == {'same'})
             assert again.say('status')['revision'] == (2 if goes_on else 1)

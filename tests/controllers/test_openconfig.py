@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, topo  # noqa: E402
 from support.exporter import Exporter  # noqa: E402
+from support.wait import until  # noqa: E402
 
 sys.path.insert(0, app.PACKAGE)
 
@@ -174,7 +175,7 @@ def test_dpctl_and_the_exporter_say_the_same():
         assert switch.dpctl('qos-show', '--openconfig', 'class=3', check=False).returncode == 2
         assert switch.dpctl('features', '--openconfig', check=False).returncode == 2
         with Exporter(switch.address) as exporter:
-            wanted = app.eventually(lambda: json.loads(exporter.get('/openconfig/')[2])['switches'])
+            wanted = until(lambda: json.loads(exporter.get('/openconfig/')[2])['switches'])
             assert wanted == [switch.dpid]
             status, kind, text = exporter.get(f'/openconfig/{switch.dpid}')
             assert (status, kind) == (200, 'application/yang-data+json')

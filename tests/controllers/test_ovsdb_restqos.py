@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, tc, topo, udp  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
@@ -59,7 +59,7 @@ class Qos:
     def joined(self, *switches):
         self.rest.wait('/v1.0/conf/switches')
         for n in switches:
-            eventually(lambda n=n: self.rest('GET', f'/qos/rules/{dpid(n)}')[0], lambda status: status == 200)
+            until(lambda n=n: self.rest('GET', f'/qos/rules/{dpid(n)}')[0], wanted=lambda status: status == 200)
 
     def __call__(self, method, what, switch, **body):
         status, answer = self.rest(method, f'/{what}/{dpid(switch)}', body or None)
@@ -79,12 +79,12 @@ class Qos:
                                    'bridge', f'datapath_id={dpid(switch)}'], stdin=subprocess.DEVNULL, text=True,
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=30, check=False)
             return done.stdout.strip()
-        eventually(known)
+        until(known)
         status, answer = self.rest('PUT', f'/v1.0/conf/switches/{dpid(switch)}/ovsdb_addr', OVSDB)
         assert status == 201, answer
         # The application goes there when it comes to it.
-        eventually(lambda: self('POST', 'qos/queue', switch, queues=[], port_name='p1')['result'],
-                   lambda result: result == 'success')
+        until(lambda: self('POST', 'qos/queue', switch, queues=[], port_name='p1')['result'],
+              wanted=lambda result: result == 'success')
         assert self.rest('GET', f'/v1.0/conf/switches/{dpid(switch)}/ovsdb_addr') == (200, OVSDB)
 
     def queues(self, switch, port, max_rate, *queues):
@@ -118,7 +118,7 @@ def test_queues_by_flow(stock, ovs_python, tmp_path):
         assert qos('GET', 'qos/rules', 1) == [{'qos': [
             {'priority': 1, 'dl_type': 'IPv4', 'nw_proto': 'UDP', 'tp_dst': 5002, 'qos_id': 1, 'nw_dst': '10.0.0.1',
              'actions': [{'queue': '1'}]}]}]
-        eventually(lambda: t.pings(2, '10.0.0.1'))
+        until(lambda: t.pings(2, '10.0.0.1'))
         alone, = udp.measured([udp.Stream(t, 2, 1, '10.0.0.1', 5001, 1e6)], seconds=2)
         plain, promised = udp.measured([udp.Stream(t, 2, 1, '10.0.0.1', port, 1e6) for port in (5001, 5002)])
         assert 0.4 < alone < 0.55 and 0 < plain < 0.3 and 0.75 < promised < 1.05, (alone, plain, promised)
@@ -171,7 +171,7 @@ def test_diffserv(stock, ovs_python, tmp_path):
             assert {(r['ip_dscp'], r['actions'][0]['queue']) for r in found} == {(26, '1'), (34, '2')}
             found = qos('GET', 'qos/rules', 2)[0]['qos']
             assert {(r['tp_dst'], r['actions'][0]['mark']) for r in found} == {(5002, '26'), (5003, '34')}
-            eventually(lambda: t.pings(2, '172.16.20.10'), seconds=90)
+            until(lambda: t.pings(2, '172.16.20.10'), seconds=90)
             plain, af31, af41 = udp.measured([udp.Stream(t, 2, 1, '172.16.20.10', port, rate) for port, rate in (
                 (5001, 1e6), (5002, 3e5), (5003, 6e5))])
             assert plain < 0.25 and af31 > 0.25 and af41 > 0.5, (plain, af31, af41)
@@ -205,7 +205,7 @@ def test_meters(stock, tmp_path):
             assert len(qos('GET', 'qos/rules', 1)[0]['qos']) == 6
             assert qos('GET', 'qos/rules', 2)[0]['qos'][0]['actions'] == [{'meter': '1'}]
             for host in (2, 3):
-                eventually(lambda host=host: t.pings(host, '10.0.0.1'))
+                until(lambda host=host: t.pings(host, '10.0.0.1'))
             plain, af11 = udp.measured([udp.Stream(t, 2, 1, '10.0.0.1', 5001, 8e5),
                                         udp.Stream(t, 3, 1, '10.0.0.1', 5002, 6e5, tos=0x28)])
             assert plain < 0.5 and af11 > 0.5, (plain, af11)

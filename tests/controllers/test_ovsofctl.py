@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, tc, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
@@ -247,9 +247,9 @@ def test_packet_out_and_monitor(running, ofctl):
         def told():
             ofctl('packet-out', f'in_port=1,packet={frame},actions=table')
             return monitor.errors()
-        eventually(told, lambda said: re.search(
+        until(told, wanted=lambda said: re.search(
             r'OFPT_PACKET_IN .*: cookie=0x99 total_len=68 in_port=1 \(via action\) '
             r'data_len=68 \(unbuffered\)\nudp,.*nw_src=10.0.0.1,nw_dst=10.0.0.2', said))
         ofctl('mod-port', '2', 'down')
-        eventually(monitor.errors, lambda said: 'OFPT_PORT_STATUS' in said)
+        until(monitor.errors, wanted=lambda said: 'OFPT_PORT_STATUS' in said)
         ofctl('mod-port', '2', 'up')

@@ -13,7 +13,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import of13, qosmsg, topo  # noqa: E402
-from support.app import Application, eventually  # noqa: E402
+from support.app import Application  # noqa: E402
+from support.wait import until  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
@@ -113,7 +114,7 @@ def test_a_controller_of_each_version():
                         '--unixctl=none', 'ptcp:6653:127.0.0.1') as controller:
         controller.wait_listening()
         with topo.Switch(t, 'tcp:127.0.0.1:6653') as switch, switch.connect() as today:
-            eventually(lambda: t.pings(1, '10.0.0.2'))
-            eventually(today.flows)
+            until(lambda: t.pings(1, '10.0.0.2'))
+            until(today.flows)
             assert all(f['table_id'] == 0 for f in today.flows())
             assert not [m for m in today.inbox if m.type == of13.PACKET_IN]

@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, pki, tc, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = [pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
               pytest.mark.skipif(not shutil.which('ovs-vsctl'), reason='ovs-vsctl is not installed (Debian: openvswitch-common)')]
@@ -44,7 +44,7 @@ class Client:
         return done.stderr
 
     def knows(self, *ports):
-        eventually(lambda: set(self('--bare', '--columns=name', 'list', 'port').split()), lambda names: names >= set(ports))
+        until(lambda: set(self('--bare', '--columns=name', 'list', 'port').split()), wanted=lambda names: names >= set(ports))
 
 
 def plain(value):
@@ -123,7 +123,7 @@ def test_what_the_switch_is(running):
 def test_a_refusal_of_the_switch_is_the_transactions(running):
     t, switch, client = running
     switch.dpctl('qos-htb', 'cmd=add,port=2,class=7,rate=3mbit')
-    eventually(lambda: client('list', 'qos'))
+    until(lambda: client('list', 'qos'))
     before = switch.dpctl('qos-show').stdout
     topo.sh('ip', 'netns', 'exec', t.switch_ns, 'tc', 'qdisc', 'add', 'dev', 'p1', 'root', 'handle', '77:', 'pfifo')
     said = client.refused('set', 'port', 'p2', 'qos=@new', '--', 'set', 'port', 'p1', 'qos=@new', *NEW, 'type=linux-htb',
@@ -158,7 +158,7 @@ def test_queues_made_otherwise_are_told(running):
     def told():
         rows = client.rows('qos', 'type', 'other_config', 'queues')
         return rows and rows[0]['other_config'] == wanted and list(rows[0]['queues']) == [5] and rows[0]['type'] == 'linux-htb'
-    eventually(told)
+    until(told)
     assert client.rows('queue', 'other_config') == [
         {'other_config': {'min-rate': '6000000', 'max-rate': '10000000', 'priority': '2'}}]
     ref, = client('--bare', '--columns=_uuid', 'list', 'queue').split()
@@ -167,9 +167,9 @@ def test_queues_made_otherwise_are_told(running):
     client('set', 'queue', ref, 'external-ids:whose=mine')
     switch.dpctl('qos-clear', 'port=1')
     switch.dpctl('qos-pfifo', 'cmd=add,port=1,limit=30')
-    eventually(lambda: client('--bare', 'get', 'port', 'p1', 'qos').strip())
-    eventually(lambda: [q for q in client.rows('qos', 'type', 'other_config')
-                        if q == {'type': 'ofqos-pfifo', 'other_config': {'limit': '30'}}])
+    until(lambda: client('--bare', 'get', 'port', 'p1', 'qos').strip())
+    until(lambda: [q for q in client.rows('qos', 'type', 'other_config')
+                   if q == {'type': 'ofqos-pfifo', 'other_config': {'limit': '30'}}])
     client('set', 'port', 'p1', 'qos=@new', *NEW, 'type=linux-htb')         # in whose place the rows of ours go
     assert 'ofqos-pfifo' not in client('list', 'qos')
     client('set', 'port', 'p2', 'qos=@new', *NEW, 'type=ofqos-pfifo', 'other-config:limit=40')
@@ -182,12 +182,12 @@ def test_a_switch_that_comes_back_gets_its_queues(running):
            '--id=@q', 'create', 'queue', 'other-config:min-rate=6000000')
     assert switch.stop() == 0
     switch.log.close()
-    eventually(lambda: client.rows('bridge', 'status')[0]['status']['connection'], lambda said: said != 'up')
+    until(lambda: client.rows('bridge', 'status')[0]['status']['connection'], wanted=lambda said: said != 'up')
     said = client.refused('clear', 'port', 'p1', 'qos')
     assert 'I/O error' in said and 'not connected' in said
     switch.start()
-    eventually(lambda: 'class 3' in switch.dpctl('qos-show').stdout)
-    eventually(lambda: client.rows('bridge', 'status')[0]['status'] == {'connection': 'up'})
+    until(lambda: 'class 3' in switch.dpctl('qos-show').stdout)
+    until(lambda: client.rows('bridge', 'status')[0]['status'] == {'connection': 'up'})
     assert len(client.rows('qos', 'type')) == 1
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 """Alert rules and the dashboard: what they name is exported, and Debian's prometheus does with them what is said."""
-import contextlib
 import itertools
 import json
 import os
@@ -9,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 import urllib.parse
 import urllib.request
 
@@ -21,6 +19,7 @@ from support.load import Cbr
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, running
 from support.topo import REPOSITORY, Topology, build_directory
+from support.wait import until
 
 sys.path.insert(0, PACKAGE)
 pytest.importorskip('prometheus_client', reason='prometheus-client is not installed (Debian: python3-prometheus-client)')
@@ -182,13 +181,9 @@ class Prometheus:
         return told['data']
 
     def until(self, what, condition):
-        end = time.monotonic() + LONG
-        while True:
-            with contextlib.suppress(OSError):
-                if condition():
-                    return
-            assert self.process.poll() is None and time.monotonic() < end, f'never: {what}'
-            time.sleep(0.2)
+        def runs():
+            assert self.process.poll() is None, f'prometheus ended before {what}'
+        until(condition, what, LONG, not_yet=OSError, check=runs)
 
     def alert(self, alertname, state, **labels):
         """Whether there is such an alert"""

@@ -6,7 +6,6 @@ import os
 import socket
 import sys
 import threading
-import time
 
 import pytest
 
@@ -16,8 +15,8 @@ sys.path[:0] = [os.path.join(REPOSITORY, 'controllers/python'), os.path.join(REP
 
 from ofqos.autorate import Bounds, Law, Reflectors, follow, median  # noqa: E402
 from support import tc, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
 from support.reflector import Reflector  # noqa: E402
+from support.wait import until  # noqa: E402
 
 VECTORS = os.path.join(REPOSITORY, 'tests/unit/dpctl/autorate.txt')
 
@@ -65,13 +64,6 @@ def echo(family, address):
         yield s.getsockname()[1], silent
         over.set()
         thread.join(10)
-
-
-def until(condition):
-    end = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.01)
 
 
 def heard(reflectors):
@@ -149,18 +141,18 @@ def test_application(framework, tmp_path):
         with framework.run(t.switch_ns, 'autorate', OFQOS_AUTORATE=str(path)) as it:
             it.wait_listening()
             with topo.Switch(t, 'tcp:127.0.0.1', interfaces=['p1', 'p2', 'c1']):
-                eventually(rate, lambda r: r == 3_000_000)
+                until(rate, wanted=lambda r: r == 3_000_000)
                 it.said_until('"look"')
                 reflector.delay = 0.2
-                eventually(rate, lambda r: r == 2_000_000)
+                until(rate, wanted=lambda r: r == 2_000_000)
                 reflector.delay = 0.0
-                eventually(rate, lambda r: r == 3_000_000)
+                until(rate, wanted=lambda r: r == 3_000_000)
                 reflector.delay = None
                 it.said_until('"silent"')
                 assert rate() == 2_500_000
                 reflector.delay = 0.0
                 it.said_until('"answers"')
-                eventually(rate, lambda r: r == 3_000_000)
+                until(rate, wanted=lambda r: r == 3_000_000)
                 it.process.terminate()
                 assert '"end"' in it.said_until('"end"')
                 assert it.process.wait(20) == 0

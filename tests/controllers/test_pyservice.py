@@ -14,6 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, tc, topo  # noqa: E402
+from support.wait import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
@@ -60,8 +61,8 @@ def example(framework):
             topo.Switch(t, 'tcp:127.0.0.1') as switch:
         rest = app.Rest(t.switch_ns)
         rest.wait('/apps')
-        app.eventually(lambda: switch.dpctl('stats-flow').stdout,
-                       lambda said: 'output=controller' in said)
+        until(lambda: switch.dpctl('stats-flow').stdout,
+              wanted=lambda said: 'output=controller' in said)
         t.exec(1, 'ping', '-c', '3', '-i', '0.2', '-W', '2', '10.0.0.2')
         yield t, switch, rest
 
@@ -123,7 +124,7 @@ def test_switch_that_comes_back_gets_its_queues(example):
     switch.log.close()
     assert tc.classes(t.switch_ns, 'p1') == {}
     switch.start()
-    classes = app.eventually(lambda: tc.classes(t.switch_ns, 'p2'), lambda c: 1 in c, 40)
+    classes = until(lambda: tc.classes(t.switch_ns, 'p2'), wanted=lambda c: 1 in c, seconds=40)
     assert classes[1]['options']['rate'] == 7_000_000
     assert 'apply:queue=1' in switch.dpctl('stats-flow').stdout
     assert rest('DELETE', '/apps/a')[0] == 204

@@ -10,9 +10,10 @@ import sys
 import pytest
 
 from support import tc, topo
-from support.app import PACKAGE, eventually
+from support.app import PACKAGE
 from support.load import Cbr, Listener
 from support.ring import BEFORE, HOST, NEXT, Ring
+from support.wait import until
 
 sys.path.append(PACKAGE)
 from ofqos.reserve import lldp, words  # noqa: E402
@@ -273,7 +274,7 @@ def test_a_switch_restarts(where, signum, n):
             Listener(ring, 3, 200) as heard:
         made = reserve(app)
         ring.restart(n, signum)
-        eventually(lambda: (ring.queues(n), ring.flows(n)), lambda found: found[1] == 1)
+        until(lambda: (ring.queues(n), ring.flows(n)), wanted=lambda found: found[1] == 1)
         assert way(app.get('/reservations/video')) == way(made)
         check_parts(ring, made)
         with stream(ring, 1, 3) as sender:
@@ -293,8 +294,8 @@ def test_a_switch_in_the_middle_stays_away(ring):
             all_arrive(heard, sender, 50)
         ring.switches[2].log.close()
         ring.switches[2].start()
-        eventually(lambda: app.events('switch'), lambda found: len(found) == 6)
-        eventually(lambda: ring.queues(2), lambda found: found == {})
+        until(lambda: app.events('switch'), wanted=lambda found: len(found) == 6)
+        until(lambda: ring.queues(2), wanted=lambda found: found == {})
         eventually_parts(ring, app)
 
 
@@ -311,7 +312,7 @@ def test_a_switch_dies_between_the_commits(ring):
         finally:
             ring.switches[2].process.send_signal(signal.SIGCONT)
         assert status == 503 and answer['switch'] == '2', answer
-        eventually(lambda: app.events('switch'), lambda found: len(found) == 6)
+        until(lambda: app.events('switch'), wanted=lambda found: len(found) == 6)
         ring.ready(app, 10)
         check_parts(ring)
         assert way(reserve(app)) == SHORT
@@ -326,12 +327,12 @@ def test_the_state_file(where, tmp_path):
             made = reserve(app)
             reserve(app, 'gone', 2, 4)
             app.rest('DELETE', '/reservations/gone')
-            eventually(lambda: (tmp_path / 'state').read_text(), lambda text: '"gone": [\n' in text)
+            until(lambda: (tmp_path / 'state').read_text(), wanted=lambda text: '"gone": [\n' in text)
             app.end(signal.SIGKILL)
         ring.restart(1)
         with ring.controller(where) as app:
-            eventually(lambda: [row['name'] for row in app.get('/reservations')
-                                if row['state'] == 'held'], lambda names: names == ['video'])
+            until(lambda: [row['name'] for row in app.get('/reservations')
+                           if row['state'] == 'held'], wanted=lambda names: names == ['video'])
             again, = eventually_parts(ring, app)
             assert way(again) == way(made) and again['asked'] == made['asked']
 

@@ -16,6 +16,7 @@ from support import tc, topo  # noqa: E402
 from support.app import EXAMPLES, PACKAGE  # noqa: E402
 from support.link import Link  # noqa: E402
 from support.load import Cbr  # noqa: E402
+from support.wait import until  # noqa: E402
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 PROTECTED, OTHERS = 60001, 60002
@@ -43,12 +44,8 @@ class Running:
 
     def wait(self, event, count=1, seconds=20):
         """The `count`th such event"""
-        end = time.monotonic() + seconds
-        while len(found := [e for e in self.events() if e['event'] == event]) < count:
-            self.app.check()
-            assert time.monotonic() < end, f'no {event}: {self.said}{self.app.errors()}'
-            time.sleep(0.02)
-        return found[count - 1]
+        return until(lambda: [e for e in self.events() if e['event'] == event], event, seconds,
+                     wanted=lambda found: len(found) >= count, check=self.app.check)[count - 1]
 
     def sent(self, conn):
         """{queue: bytes} of port 2"""
@@ -65,11 +62,7 @@ def running(framework, tmp_path):
         with topo.Topology(ports=1) as t, Link(t.switch_ns, 'near', 'far', 10 * MBIT), \
                 framework.run(t.switch_ns, 'reserve', OFQOS_RESERVE=str(path)) as app, \
                 topo.Switch(t, 'tcp:127.0.0.1', interfaces=['p1', 'near']) as switch:
-            end = time.monotonic() + 40
-            while 'output=normal' not in switch.dpctl('stats-flow').stdout:
-                app.check()
-                assert time.monotonic() < end, f'the switch is not set up: {app.errors()}'
-                time.sleep(0.1)
+            until(lambda: 'output=normal' in switch.dpctl('stats-flow').stdout, 'the switch is set up', check=app.check)
             yield Running(t, app, switch)
     return run
 

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
@@ -23,7 +23,7 @@ def test_simple_switch(stock):
     with app.stock_with_switch(stock, 'os_ken.app.simple_switch_13') as (t, switch, _):
         def flows():
             return switch.dpctl('stats-flow').stdout
-        eventually(flows, lambda said: 'output=controller' in said)
+        until(flows, wanted=lambda said: 'output=controller' in said)
         ping(t, 1, '10.0.0.2')
         ping(t, 2, 'fd00::1')
         for n in (1, 2):
@@ -37,7 +37,7 @@ def test_simple_switch_of_1_0(stock):
                             path=[stock, app.PACKAGE]) as controller:
         controller.wait_listening()
         with topo.Switch(t, 'tcp:127.0.0.1') as switch:
-            eventually(lambda: t.pings(1, '10.0.0.2'))
+            until(lambda: t.pings(1, '10.0.0.2'))
             ping(t, 2, '10.0.0.1')
             flows = switch.dpctl('stats-flow').stdout
             for n in (1, 2):
@@ -94,21 +94,21 @@ def test_topology_discovery(stock):
         first, *_ = net.switches()
         rest = app.Rest(net.t.switch_ns)
         left, right = {(1, 2, 2, 2), (2, 2, 1, 2)}, {(2, 3, 3, 2), (3, 2, 2, 3)}
-        eventually(lambda: links(rest), lambda found: found == left | right)
+        until(lambda: links(rest), wanted=lambda found: found == left | right)
         _, found = rest('GET', '/v1.0/topology/switches')
         assert {s['dpid']: len(s['ports']) for s in found} == \
             {f'{n:016x}': 3 if n == 2 else 2 for n in (1, 2, 3)}
         assert found[0]['ports'][0]['name'] == 'p1'
         ping(net.t, 1, '10.0.0.3')
-        hosts = eventually(lambda: rest('GET', '/v1.0/topology/hosts/' + '1'.zfill(16))[1])
+        hosts = until(lambda: rest('GET', '/v1.0/topology/hosts/' + '1'.zfill(16))[1])
         assert '02:00:00:00:00:01' in [h['mac'] for h in hosts]
         # A wire that is pulled is told of by OFPT_PORT_STATUS, a switch that goes by its connection
         net.ip('link', 'set', 'w23', 'down')
-        eventually(lambda: links(rest), lambda found: found == left)
+        until(lambda: links(rest), wanted=lambda found: found == left)
         net.ip('link', 'set', 'w23', 'up')
-        eventually(lambda: links(rest), lambda found: found == left | right)
+        until(lambda: links(rest), wanted=lambda found: found == left | right)
         first.stop()
-        eventually(lambda: links(rest), lambda found: found == right)
+        until(lambda: links(rest), wanted=lambda found: found == right)
 
 
 @pytest.mark.long
@@ -120,8 +120,8 @@ def test_spanning_tree(stock):
         def blocked():      # a port without link keeps what it had
             ports = [line for s in switches for line in s.dpctl('port-desc').stdout.splitlines()]
             return [p for p in ports if 'no_fwd' in p and 'link_down' not in p]
-        eventually(lambda: net.t.pings(1, '10.0.0.3') and net.t.pings(2, '10.0.0.3'), seconds=60)
+        until(lambda: net.t.pings(1, '10.0.0.3') and net.t.pings(2, '10.0.0.3'), seconds=60)
         # Ports are blocked for moments too, whenever a switch thinks the tree over
-        eventually(blocked, lambda ports: len(ports) == 1)
+        until(blocked, wanted=lambda ports: len(ports) == 1)
         net.ip('link', 'set', 'w12', 'down')
-        eventually(lambda: net.t.pings(1, '10.0.0.2') and not blocked(), seconds=60)
+        until(lambda: net.t.pings(1, '10.0.0.2') and not blocked(), seconds=60)

@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, tc, topo  # noqa: E402
-from support.app import eventually  # noqa: E402
+from support.wait import until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 
@@ -42,7 +42,7 @@ class Stats:
 def stats_of(rest):
     """As soon as the application knows the switch"""
     rest.wait('/stats/switches')
-    eventually(lambda: rest('GET', '/stats/switches')[1], lambda known: known == [1])
+    until(lambda: rest('GET', '/stats/switches')[1], wanted=lambda known: known == [1])
     return Stats(rest)
 
 
@@ -260,7 +260,7 @@ def udp(t, seconds=3, offered='10M'):
     server = subprocess.Popen(['ip', 'netns', 'exec', t.host_ns(2), 'iperf3', '-s', '-1'],
                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     try:
-        eventually(lambda: t.exec(2, 'ss', '-Hltn', 'sport = 5201'))
+        until(lambda: t.exec(2, 'ss', '-Hltn', 'sport = 5201'))
         out = t.exec(1, 'timeout', '30', 'iperf3', '-c', '10.0.0.2', '-u', '-b', offered, '-l',
                      '1000', '-t', str(seconds), '-f', 'm')
         server.wait(10)
@@ -275,8 +275,8 @@ def test_rules_and_meters_of_rest_qos(stock):
     with app.stock_with_switch(stock, 'os_ken.app.rest_qos', 'os_ken.app.rest_conf_switch',
                                'os_ken.app.ofctl_rest') as (t, switch, rest):
         stats = stats_of(rest)
-        eventually(lambda: [f['actions'] for f in stats.get('flow')],
-                   lambda found: found == [['GOTO_TABLE:1']])
+        until(lambda: [f['actions'] for f in stats.get('flow')],
+              wanted=lambda found: found == [['GOTO_TABLE:1']])
         for wire in wires():
             stats.post('flowentry/add', **dict(wire, table_id=1))
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=4,rate=100mbit')

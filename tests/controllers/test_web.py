@@ -13,7 +13,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import fakeswitch, pki, topo  # noqa: E402
+from support import fakeswitch, pki, topo, wait  # noqa: E402
 from support.status import connections, status  # noqa: E402
 from support.web import Web, ofqos_web  # noqa: E402
 
@@ -61,16 +61,8 @@ def web(switch, profiles):
 
 
 def until(true, seconds=30):
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            found = true()
-        except (AssertionError, IndexError, KeyError, TypeError):
-            found = None
-        if found or time.monotonic() > end:
-            assert found
-            return found
-        time.sleep(0.05)
+    """What is shown may still lack a part of what the condition looks at."""
+    return wait.until(true, 'the page shows it', seconds, not_yet=(AssertionError, IndexError, KeyError, TypeError))
 
 
 class Stream:

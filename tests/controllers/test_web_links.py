@@ -5,8 +5,8 @@ import os
 import pytest
 
 from support import topo
-from support.app import eventually
 from support.ring import NEXT, Ring
+from support.wait import until
 from support.web import Web
 
 pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
@@ -23,7 +23,7 @@ def test_links_found_by_lldp(where):
     with Ring(N) as ring, ring.controller(where), topo.inside(ring.switch_ns), \
             Web(*ring.switches.values(), config={'topology': 'http://127.0.0.1:8080/topology'}, allow=False) as web:
         def shown(wanted):
-            return eventually(lambda: web.view('network'), wanted)['links']
+            return until(lambda: web.view('network'), wanted=wanted)['links']
 
         def up(view):
             return [link for link in view['links'] if link['up']]

@@ -23,9 +23,13 @@ from mininet.net import Mininet
 from mininet.node import RemoteController, UserSwitch
 from mininet.topolib import TreeTopo
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support import wait  # noqa: E402
+
 PACKAGE = '/tmp/repository/controllers/python'
 FAUCET, NETWORK, EXPORTER, PROMETHEUS = 6653, 6654, 9653, 9090
-PATIENCE = 120              # seconds: for what takes one on a machine that is not busy
+until = functools.partial(wait.until, seconds=120)      # for what takes one on a machine that is not busy
 EF = 46 << 2
 # Each of what is installed for it: Faucet wants an older os-ken.
 ENV = dict(os.environ, PYTHONPATH=f'/tmp/build/os-ken:{PACKAGE}', FAUCET_CONFIG='/tmp/faucet.yaml', FAUCET_LOG='/tmp/faucet.log',
@@ -70,15 +74,6 @@ groups:
       - alert: LabQueueDrops
         expr: increase(ofqos_queue_drops_total{queue=~"[0-9]+"}[1m]) > 0
 """
-
-
-def until(ask, what, patience=PATIENCE):
-    """-> the answer"""
-    deadline = time.monotonic() + patience
-    while not (answer := ask()):
-        assert time.monotonic() < deadline, f'not within {patience} s: {what}'
-        time.sleep(0.2)
-    return answer
 
 
 def sh(*command):

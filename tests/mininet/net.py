@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the scripts that run inside Mininet share.  Each prints its findings as one line of JSON."""
 import json
+import os
 import re
 import subprocess
-import time
+import sys
 
 from mininet.log import setLogLevel
 from mininet.net import Mininet
 from mininet.node import RemoteController, UserSwitch
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from support.wait import until  # noqa: E402
 
 DEADLINE = 40
 
@@ -25,13 +30,6 @@ def network(topo, switch=UserSwitch, **kw):
     net.start()
     until(lambda: all(map(programmed, net.switches)), 'the switches have table-miss entries')
     return net
-
-
-def until(condition, what):
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, f'not within {DEADLINE} s: {what}'
-        time.sleep(0.1)
 
 
 def offloads(net, state):

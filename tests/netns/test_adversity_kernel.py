@@ -10,8 +10,8 @@ from support import agree, of10msg, of13, qosmsg as q, tc
 from support.bundle import Bundle
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, match, output, set_queue
-from support.status import wait_until
 from support.topo import Switch, Topology, sh, udp_frame
+from support.wait import until
 
 MBIT = 1_000_000
 FRAME = udp_frame(1, dst=3)[:-4] + bytes(4)
@@ -164,7 +164,7 @@ def refused_in_time(conn, body):
 
 def in_agreement(conn, ns):
     """At last: what a lost answer leaves is noticed and read again."""
-    wait_until(lambda: not agree.differences(conn, ns, range(1, 5)), 'switch and kernel agree', 30)
+    until(lambda: not agree.differences(conn, ns, range(1, 5)), 'switch and kernel agree', seconds=30)
 
 
 @pytest.mark.long
@@ -241,7 +241,7 @@ def test_notices_that_are_lost(running, world, four_ports):
         assert (s['port']['port_no'], s['port']['config'] & 1) == (4, 1)
         in_agreement(conn, ns)
         sh('ip', '-n', ns, 'link', 'set', 'p4', 'up')
-        wait_until(lambda: not conn.ports()[4]['config'] & 1, 'port 4 is up')
+        until(lambda: not conn.ports()[4]['config'] & 1, 'port 4 is up')
     assert 'no longer watched' not in switch.output()
 
 

@@ -16,8 +16,8 @@ from support.bundle import Bundle
 from support.link import Link
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, match, output, set_queue
-from support.status import wait_until
 from support.topo import Switch, Topology, sh, udp_frame
+from support.wait import until
 
 MBIT = 1_000_000
 DOWN = 1                                        # OFPPS_LINK_DOWN
@@ -58,7 +58,7 @@ class PeersNamespace(Way):
     def back(self):
         self.topo.made.remove(self.topo.host_ns(2))
         self.topo.namespace(self.topo.host_ns(2))
-        wait_until(lambda: not there(self.ns), 'p2 has gone')
+        until(lambda: not there(self.ns), 'p2 has gone')
         self.make()
 
 
@@ -151,17 +151,17 @@ def comes_back(way, listener):
         told = [of13.parse_port_status(m.body) for m in listener.inbox if m.type == of13.PORT_STATUS]
         return [s['port']['state'] & DOWN for s in told if s['port']['port_no'] == 2]
     if way.down:
-        wait_until(lambda: DOWN in states(), 'told of port 2: down')
+        until(lambda: DOWN in states(), 'told of port 2: down')
     way.back()
-    wait_until(lambda: not (states() or [0])[-1], 'told of port 2: up again')
+    until(lambda: not (states() or [0])[-1], 'told of port 2: up again')
     listener.inbox.clear()
 
 
 
 def settled(conn, topo):
     """Kernel and switch agree, and port 2 can be used."""
-    wait_until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
-    wait_until(lambda: not agree.differences(conn, topo.switch_ns, range(1, 5)), 'switch and kernel agree')
+    until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
+    until(lambda: not agree.differences(conn, topo.switch_ns, range(1, 5)), 'switch and kernel agree')
     q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 900, MBIT))
     assert 900 in tc.classes(topo.switch_ns, 'p2')
     q.send(conn, q.NATIVE, q.htb_class(q.DEL, 2, 900))
@@ -184,7 +184,7 @@ def hold(world, step):
 
 def wait_held(world, seen, over):
     """-> False if there were not so many requests until it was over"""
-    wait_until(lambda: world.seen >= seen or over(), 'the request is in the kernel')
+    until(lambda: world.seen >= seen or over(), 'the request is in the kernel')
     return world.seen >= seen
 
 
@@ -335,13 +335,13 @@ def test_in_a_reload(topo, world, kind, tmp_path):
                 world.wait_seen(seen)
                 way.go()
                 world.busy = 0
-                wait_until(lambda: switch.output().count('read again') + switch.output().count('error') > before,
-                           'the reload is over')
+                until(lambda: switch.output().count('read again') + switch.output().count('error') > before,
+                      'the reload is over')
                 comes_back(way, other)
-                wait_until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
-                wait_until(lambda: not agree.differences(conn, topo.switch_ns, [2]), 'switch and kernel agree')
+                until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
+                until(lambda: not agree.differences(conn, topo.switch_ns, [2]), 'switch and kernel agree')
                 switch.process.send_signal(signal.SIGHUP)
-                wait_until(lambda: wanted(conn, 110 + step, 31 + step), 'the queues of the file')
+                until(lambda: wanted(conn, 110 + step, 31 + step), 'the queues of the file')
                 assert not agree.differences(conn, topo.switch_ns, [2])
 
 
@@ -366,7 +366,7 @@ def test_in_a_start(topo, world, kind):
         held = wait_held(world, seen, lambda: not switch.alive() or os.path.exists(switch.path))
         way.go()
         world.busy = 0
-        wait_until(lambda: not switch.alive() or os.path.exists(switch.path), 'started, or ended')
+        until(lambda: not switch.alive() or os.path.exists(switch.path), 'started, or ended')
         if switch.alive():
             begun += 1
             way.back()
@@ -386,7 +386,7 @@ def test_in_a_start(topo, world, kind):
 
 
 def settled_once(conn, topo):
-    wait_until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
+    until(lambda: not conn.ports()[2]['state'] & DOWN, 'port 2 is up')
     q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, 900, MBIT))
     assert not agree.differences(conn, topo.switch_ns, range(1, 5))
 
@@ -401,14 +401,14 @@ def test_a_tap_whose_program_ends(topo):
             for _ in range(3):
                 with Link(topo.switch_ns, 'a', 'b', rate=10 * MBIT):
                     switch.dpctl('port-add', 'a', 'port=7', check=False)
-                    wait_until(lambda: not conn.ports()[7]['state'] & DOWN, 'a is up')
+                    until(lambda: not conn.ports()[7]['state'] & DOWN, 'a is up')
                     if not conn.queue_stats(7):
                         q.send(conn, q.NATIVE, q.htb_class(q.ADD, 7, 10, MBIT))
                     conn.flow(apply_actions(set_queue(10), output(7)), match=match(in_port=2))
                     with topo.host(2) as b:
                         for n in range(50):
                             b.send(udp_frame(n))
-                    wait_until(lambda: conn.queue_stats(7, 10)[7, 10]['tx_packets'], 'packets by the queue')
-                wait_until(lambda: conn.ports()[7]['state'] & DOWN, 'a is gone')
+                    until(lambda: conn.queue_stats(7, 10)[7, 10]['tx_packets'], 'packets by the queue')
+                until(lambda: conn.ports()[7]['state'] & DOWN, 'a is gone')
                 q.refused(conn, q.NATIVE, q.htb_class(q.ADD, 7, 11, MBIT), q.BAD_PORT)
             other.barrier()

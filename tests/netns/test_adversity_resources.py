@@ -13,8 +13,9 @@ from support import capture, of13, qosmsg as q, tc
 from support.adverse import YEAR
 from support.load import slowness
 from support.of13 import apply_actions, band_drop, match, meter, output, set_queue
-from support.status import status, wait_until
+from support.status import status
 from support.topo import REPOSITORY, Switch, Topology, binary, inside, sh, udp_frame
+from support.wait import until
 from test_ports_runtime import port_add
 
 MBIT = 1_000_000
@@ -148,7 +149,7 @@ def test_no_room_for_the_log(four_ports, small):
     directory, fill, free = small
     log = directory / 'log'
     with Switch(four_ports, f'--log-file={log}') as s, s.connect() as conn:
-        wait_until(log.exists, 'a log file')
+        until(log.exists, 'a log file')
         with open(log, 'ab') as padding:
             padding.truncate((os.path.getsize(log) // 4096 + 1) * 4096 - 40)     # the next line will be torn
             fill()
@@ -260,7 +261,7 @@ def test_no_more_connections(four_ports):
             peer.close()
         with no_more(pid):
             waiting = waiting_peers(switch, 1)
-            wait_until(lambda: switch.output().count('no more descriptors') == 2, 'said again')
+            until(lambda: switch.output().count('no more descriptors') == 2, 'said again')
             waiting[0].close()
         with switch.connect() as again:
             again.features()
@@ -273,8 +274,8 @@ def test_no_more_connections_of_the_relay(four_ports, tmp_path):
             [binary('utils/ofprotocol/ofprotocol'), f'--listen=punix:{path}', switch.address], stderr=subprocess.PIPE,
             text=True) as relay:
         try:
-            wait_until(lambda: any('LISTEN' in line and path in line for line in sh('ss', '-Hlx').splitlines()),
-                       'it listens')
+            until(lambda: any('LISTEN' in line and path in line for line in sh('ss', '-Hlx').splitlines()),
+                  'it listens')
             with of13.Conn(f'unix:{path}') as conn:
                 conn.features()
                 with no_more(relay.pid):
@@ -401,5 +402,5 @@ def test_a_control_group_without_memory(four_ports, plain_build):
             q.send(conn, q.NATIVE, q.htb_class(q.CHANGE, 2, 10, 2 * MBIT))
     finally:
         switch.abandon()
-        wait_until(lambda: not open(f'{group}/cgroup.procs', encoding='ascii').read(), 'the group is empty')
+        until(lambda: not open(f'{group}/cgroup.procs', encoding='ascii').read(), 'the group is empty')
         os.rmdir(group)

@@ -9,8 +9,9 @@ import pytest
 from support import of13
 from support.bundle import COMMIT, Bundle, told
 from support.of13 import apply_actions, output
-from support.status import connections, status, wait_status, wait_until
+from support.status import connections, status, wait_status
 from support.topo import Switch, inside, udp_frame
+from support.wait import until
 
 PORT = 26653
 
@@ -120,7 +121,7 @@ def test_packet_ins_are_spread_and_not_doubled(channel, wires):
                 seen[p['data']] += 1
                 by_conn[aux].add(p['match']['in_port'])
         return len(seen) == 40
-    wait_until(collect, '40 packet-ins')
+    until(collect, '40 packet-ins')
     collect()
     assert set(seen.values()) == {1}
     assert len(by_conn) == 3 and 0 not in by_conn, f'they are for the auxiliary ones: {by_conn}'
@@ -145,7 +146,7 @@ def test_they_end_with_the_main_one_and_come_back_with_it(channel):
         assert all(c.quiet_close() for c in old[1:])
         assert channel.accept(1) == [0]
         assert sorted(channel.accept(3)) == [1, 2, 3]
-        now = wait_until(lambda: len(connections(status(local))) == 5 and status(local), '5')
+        now = until(lambda: len(connections(status(local))) == 5 and status(local), '5')
         assert [c['aux'] for c in connections(now)] == ['0', '1', '2', '3', '0']
         assert now['controllers'] == '1'
         for c in old:
@@ -164,7 +165,7 @@ def test_one_that_is_lost_comes_back_alone(channel, wires):
         for c in channel.conns.values():
             c.barrier()
         return [a for a, c in channel.conns.items() if of13.PACKET_IN in {m.type for m in c.inbox}]
-    assert wait_until(found, 'a packet-in') in ([1], [2], [3])
+    assert until(found, 'a packet-in') in ([1], [2], [3])
 
 
 def test_a_bundle_is_its_connections_own(channel):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bandwidth groups (docs/bandwidth-groups.md): dpctl's bw- commands, and what they come to."""
 import json
-import time
 
 import pytest
 
@@ -10,6 +9,7 @@ from support.bundle import Bundle
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
 from support.topo import eth, udp4
+from support.wait import until
 
 MBIT = 1_000_000
 PORT = ('port=1', 'group=1,share=30%', 'group=2,share=70%')
@@ -292,9 +292,7 @@ def usage(switch, seconds):
 
 
 def wait_for_backlog(switch, group):
-    deadline = time.monotonic() + 20
-    while not all(side[group]['backlog_bytes'] for side in usage(switch, 0.2).values()):
-        assert time.monotonic() < deadline, 'no backlog'
+    until(lambda: all(side[group]['backlog_bytes'] for side in usage(switch, 0.2).values()), 'a backlog')
 
 
 def streams(way):

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 
-from support.status import wait_until
 from support.topo import Switch, Topology, binary, sh, udp_frame
+from support.wait import until
 
 CONF = """
 interfaces = {0}
@@ -37,7 +37,7 @@ class Configured(Switch):
     def reload(self):
         seen = self.output().count('read again')
         self.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: self.output().count('read again') > seen, 'the reload')
+        until(lambda: self.output().count('read again') > seen, 'the reload')
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_start_and_reload(topo):
                                '10.0.0.2'], stdout=subprocess.PIPE, text=True) as ping:
             switch.write(conf.replace('rate=6mbit', 'rate=8mbit') + f'[port {third}]\nnumber = 3\n')
             switch.reload()
-            wait_until(lambda: 'class 10 rate 8mbit' in queues(switch, 7), 'the new queue')
+            until(lambda: 'class 10 rate 8mbit' in queues(switch, 7), 'the new queue')
             assert f'{third}): added' in switch.output()
             assert ' 0% packet loss' in ping.communicate()[0]
         controller.barrier()                    # the connection from before
@@ -70,7 +70,7 @@ def test_start_and_reload(topo):
         switch.write(conf)
         switch.dpctl('reload')
         assert f'{third}): removed' in switch.output()
-        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the old queue')
+        until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the old queue')
 
 
 def test_bad_reload_changes_nothing(topo):
@@ -143,7 +143,7 @@ def test_queues_that_the_kernel_refuses(topo):
             assert conn.features()
         switch.write(CONF.format(first, second))
         switch.reload()
-        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
+        until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
         assert 'configuration.refused' not in switch.dpctl('status').stdout
 
 
@@ -182,7 +182,7 @@ def test_a_section_for_one_of_the_interfaces(topo):
         assert h2.recv() is not None
         switch.write(every + section + 'number = 9\n')
         switch.reload()
-        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 9), 'port 9')
+        until(lambda: 'class 10 rate 6mbit' in queues(switch, 9), 'port 9')
         assert f'port 3 ({third})' not in switch.output().split('read again')[-1]
 
 
@@ -214,5 +214,5 @@ def test_queues_of_an_interface_that_comes_later(topo):
     with Configured(topo, conf) as switch:
         assert 'port late0: its queues are set when its interface comes' in switch.output()
         sh('ip', '-n', topo.switch_ns, 'link', 'add', 'late0', 'type', 'veth', 'peer', 'name', 'late1')
-        wait_until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
+        until(lambda: 'class 10 rate 6mbit' in queues(switch, 7), 'the queue')
         assert 'port late0: set by the configuration' in switch.output()

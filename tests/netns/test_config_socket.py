@@ -5,8 +5,8 @@ import signal
 import subprocess
 
 from support import of13
-from support.status import wait_until
 from support.topo import Switch, Topology, binary
+from support.wait import until
 
 
 def test_beside_the_files_own(tmp_path):
@@ -15,13 +15,13 @@ def test_beside_the_files_own(tmp_path):
     with Topology(1) as topo, \
             Switch(topo, f'--config={conf}', f'--socket={own}', interfaces=[], listen=False,
                    wait=False) as switch:
-        wait_until(lambda: os.path.exists(own) and os.path.exists(other), 'both sockets')
+        until(lambda: os.path.exists(own) and os.path.exists(other), 'both sockets')
         for path in own, other:
             with of13.Conn(f'unix:{path}') as conn:
                 conn.features()
         conf.write_text('interfaces = p1\n')             # a reload leaves the service's socket
         switch.process.send_signal(signal.SIGHUP)
-        wait_until(lambda: not os.path.exists(other), 'the reload')
+        until(lambda: not os.path.exists(other), 'the reload')
         with of13.Conn(f'unix:{own}') as conn:
             conn.features()
 

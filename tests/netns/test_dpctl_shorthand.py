@@ -6,8 +6,8 @@ import re
 import pytest
 
 from support import tc
-from support.app import eventually
 from support.topo import eth, udp4, udp_frame
+from support.wait import until
 
 MBIT = 1_000_000
 
@@ -15,7 +15,7 @@ MBIT = 1_000_000
 def test_why_dropped_of_a_port(switch, hosts):
     for n in 1, 2:                                  # a millisecond apart, or one has no sample
         hosts[n].send(udp_frame(n))
-        eventually(lambda: f'in_port={n} ' in switch.dpctl('why-dropped').stdout)
+        until(lambda: f'in_port={n} ' in switch.dpctl('why-dropped').stdout)
     for words in ('p1',), ('1',), ('port=1',):
         shown = switch.dpctl('why-dropped', *words).stdout
         assert 'in_port=1 ' in shown and 'in_port=2 ' not in shown, words

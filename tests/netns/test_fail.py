@@ -10,9 +10,9 @@ import pytest
 
 from support import of13, qosmsg
 from support.of13 import apply_actions, goto_table, instruction, match, output, set_queue
-from support.status import (CLOSED, OPEN, OWN, QOSF, RELAY, STATUS, connections, relay,
-                            status, wait_status, wait_until)
+from support.status import CLOSED, OPEN, OWN, QOSF, RELAY, STATUS, connections, relay, status, wait_status
 from support.topo import Switch, udp_frame
+from support.wait import until
 
 CONNECTED = {'remote.is-connected': 'true', 'standalone': 'false'}
 LEFT_ALONE = {'remote.is-connected': 'false', 'standalone': 'true'}
@@ -326,7 +326,7 @@ def test_status(switch, conn):
     conn.role(of13.ROLE_MASTER, 7)
     conn.flow(apply_actions(output(1)))
     with switch.connect() as other:
-        now = wait_until(lambda: len(connections(status(conn))) == 2 and status(conn), 'two')
+        now = until(lambda: len(connections(status(conn))) == 2 and status(conn), 'two')
         assert now['local.is-connected'] == 'true'
         assert (now['ports'], now['flows'], now['datapath-id']) == ('4', '1', '0' * 15 + '1')
         assert int(now['uptime']) < 1000 and now['version']

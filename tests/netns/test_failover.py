@@ -16,9 +16,10 @@ from support import of13, offload, qosmsg as q
 from support.bundle import Bundle
 from support.load import Background
 from support.of13 import apply_actions, bucket, flow_mod, group, group_mod, match, output
-from support.offload import Frames, frame, number, until
+from support.offload import Frames, frame, number
 from support.status import status
 from support.topo import Switch, Topology, eth, inside, sh
+from support.wait import until
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
 MBIT = 1_000_000
@@ -165,7 +166,7 @@ def test_beside_a_long_task(switch, topo, task, event):
             assert not is_over(busy), 'the task was too short to show anything'
             print(f'{task.__name__}, {event.__name__}: frame {1e3 * (heard.first - start):.1f} ms, '
                   f'port-status {1e3 * (told - start):.1f} ms')
-        until(lambda: is_over(busy), 'the task ends', 120)
+        until(lambda: is_over(busy), 'the task ends', seconds=120)
         assert other.ports()[2]['state'] & LINK_DOWN
 
 
@@ -210,7 +211,7 @@ def test_up_again(switch, topo):
             set_up(topo.host_ns(2), 'e0', True)
             until(lambda: heard.n, 'no frame by the port that is back')
             assert not is_over(busy), 'the task was too short to show anything'
-        until(lambda: is_over(busy), 'the task ends', 120)
+        until(lambda: is_over(busy), 'the task ends', seconds=120)
 
 
 @pytest.mark.long
@@ -231,7 +232,7 @@ def test_normal_floods_what_was_behind_it(switch, topo):
             lose_carrier(topo)
             until(lambda: heard.n, 'no frame by the other port')
             assert not is_over(busy), 'the task was too short to show anything'
-        until(lambda: is_over(busy), 'the task ends', 120)
+        until(lambda: is_over(busy), 'the task ends', seconds=120)
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ import pytest
 from support import of13, qosmsg as q
 from support.of13 import apply_actions, output
 from support.topo import Switch, Topology, sh, udp_frame
+from support.wait import until
 from test_ports_runtime import port_add, port_del
 
 MBIT = 1_000_000
@@ -48,13 +49,6 @@ def shape(conn, direction=1):
 
 def unshape(conn, direction=1):
     q.send(conn, q.NATIVE, q.qdisc(q.HTB, q.DEL, 1, direction=direction))
-
-
-def until(wanted, what):
-    deadline = time.monotonic() + 10
-    while not wanted():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def comes_back(conn, no=1):

@@ -7,11 +7,12 @@ import time
 import pytest
 
 from support import of13, offload, ofmsg, qosmsg as q
-from support.offload import hits, until
+from support.offload import hits
 from support.load import comes_to
 from support.of13 import apply_actions, goto_table, match, output, set_queue
 from support.topo import Switch, Topology, udp4
 from support.udp import Stream, measured
+from support.wait import until
 
 MBIT = 1_000_000
 ABSENT = 'tcp:127.0.0.1:1'
@@ -110,7 +111,7 @@ def test_many_stations_at_a_port(kernel, flow):
                 time.sleep(0.02)
             kinds = [e for e in entries(s)['entries'] if e.get('packets')]
             return len(kinds) >= len(pairs)
-        until(all_there, 'not every pair has an entry', 10)
+        until(all_there, 'not every pair has an entry', seconds=10)
 
 
 def test_a_controller_takes_over(kernel, tmp_path):

@@ -13,8 +13,8 @@ import pytest
 
 from support import of13, qosmsg as q, tc
 from support.of13 import apply_actions, output
-from support.status import wait_until
 from support.topo import Switch, Topology, binary, inside, sh, udp_frame
+from support.wait import until
 
 MBIT = 1_000_000
 
@@ -251,10 +251,10 @@ def test_sighup_opens_the_log_anew(tmp_path, program):
             process = other = subprocess.Popen([binary('utils/ofprotocol/ofprotocol'),
                                                 f'--log-file={log}', switch.address])
         try:
-            wait_until(log.exists, 'a log file')
+            until(log.exists, 'a log file')
             log.rename(tmp_path / 'old')
             process.send_signal(signal.SIGHUP)
-            wait_until(lambda: log.exists() and log.read_text(), 'a new log file')
+            until(lambda: log.exists() and log.read_text(), 'a new log file')
             assert ' notice: daemon: SIGHUP: the log goes on here\n' in log.read_text()
         finally:
             if other:

@@ -3,8 +3,9 @@
 import struct
 
 from support import of13
-from support.status import connections, status, wait_until
+from support.status import connections, status
 from support.topo import Switch, Topology, inside, sh
+from support.wait import until
 
 
 def of_controller(conn):
@@ -16,14 +17,14 @@ def test_why_a_controller_is_not_connected(tmp_path):
     with Topology(1) as topo, Switch(topo, address, 'tcp:127.0.0.1:1', '--max-backoff=0.2') as switch, \
             switch.connect() as conn:
         sh('ip', '-n', topo.switch_ns, 'link', 'set', 'lo', 'up')
-        wait_until(lambda: of_controller(conn).get('error') == 'No such file or directory', 'ENOENT')
-        wait_until(lambda: connections(status(conn))[1].get('error') == 'Connection refused', 'tcp:')
+        until(lambda: of_controller(conn).get('error') == 'No such file or directory', 'ENOENT')
+        until(lambda: connections(status(conn))[1].get('error') == 'Connection refused', 'tcp:')
         with of13.Listener(address) as listener:
             controller = listener.accept()
-            wait_until(lambda: of_controller(conn)['state'] == 'open', 'connected')
+            until(lambda: of_controller(conn)['state'] == 'open', 'connected')
             assert 'error' not in of_controller(conn)
             controller.close()
-            wait_until(lambda: 'error' in of_controller(conn) or listener.accept().close(), 'lost')
+            until(lambda: 'error' in of_controller(conn) or listener.accept().close(), 'lost')
             with listener.accept() as old:          # one that refuses our version
                 old.send(of13.ERROR, struct.pack('!HH', 0, 0))
         said = switch.output().splitlines()
@@ -55,7 +56,7 @@ def test_why_a_peer_is_refused(tmp_path):
         peer(of13.message(of13.ERROR, struct.pack('!HH', 0, 0)))
         with inside(topo.switch_ns), of13.Conn('tcp:127.0.0.1:6653'):
             pass
-        wait_until(lambda: switch.output().count('connection lost') == 1, 'the end of the last one')
+        until(lambda: switch.output().count('connection lost') == 1, 'the end of the last one')
         said = switch.output()
         for why in (': this switch speaks OpenFlow 1.0 and 1.3', ': the first message must be',
                     ": the peer refuses the switch's hello", 'notice: conn: tcp:127.0.0.1:', ': connected'):

@@ -7,8 +7,9 @@ import struct
 
 import pytest
 from support import of13
-from support.status import QOSF, wait_until
+from support.status import QOSF
 from support.topo import Switch, Topology
+from support.wait import until
 
 LOG_SET, LOG = 9, 6
 LEVELS = {3: 'error', 4: 'warning', 5: 'notice', 6: 'info', 7: 'debug'}
@@ -61,7 +62,7 @@ def test_levels_at_run_time(switch):
         assert {m[:3] for m in modules.values()} == {('warning', 'warning', 0)}
         conn.ok(*set_levels('flow=debug', 1))
         assert ask(conn)[2]['flow'][:2] == ('debug', 'warning')
-        wait_until(lambda: ask(conn)[2]['flow'][0] == 'warning', 'the level from before')
+        until(lambda: ask(conn)[2]['flow'][0] == 'warning', 'the level from before')
 
 
 def test_wrong_levels(switch):
@@ -87,7 +88,7 @@ def test_a_slave_sets_no_levels(switch):
 # ------------------------------------------------------------------ the lines
 
 def waits(switch, line):
-    wait_until(lambda: line in switch.output(), line)
+    until(lambda: line in switch.output(), line)
 
 
 def test_who_did_what(switch):

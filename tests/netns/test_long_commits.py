@@ -13,6 +13,7 @@ from support import bundle as b, of13, qosmsg as q, tc
 from support.bundle import Bundle
 from support.load import crowded
 from support.topo import Switch, sh
+from support.wait import until
 
 MBIT = 1_000_000
 MANY = 2000         # enough for some dozens of turns
@@ -260,13 +261,6 @@ def lose_port(topo, conn, port=2):
 def return_port(topo, port=2):
     sh('ip', '-n', topo.host_ns(port), 'link', 'add', 'e0', 'type', 'veth', 'peer', 'name', f'p{port}',
        'netns', topo.switch_ns)
-
-
-def until(true, what):
-    deadline = time.monotonic() + LIMIT
-    while not true():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
 
 
 def setup_queues(conn, n, port=2):

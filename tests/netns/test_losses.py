@@ -10,8 +10,8 @@ import pytest
 
 from support import offload, traffic
 from support.of13 import apply_actions, match, output
-from support.status import wait_until
 from support.topo import Switch, Topology, sh
+from support.wait import until
 from test_supers import BIG_PARTS, PORTS, big_tcp, stream, switched
 
 CAPABILITIES = '-sys_admin,-bpf,-perfmon'
@@ -45,7 +45,7 @@ def warnings(switch, port=1):
 
 
 def remedies(switch):
-    said, = wait_until(lambda: warnings(switch), 'the warning')
+    said, = until(lambda: warnings(switch), 'the warning')
     return [command.split() for command in re.findall('`([^`]*)`', said.split('; remedy: ')[1])]
 
 
@@ -85,7 +85,7 @@ def test_without_programs(topo, how):
                             'Operation not permitted: it wants CAP_BPF and CAP_PERFMON', row[1])
         for state in 'down', 'up':
             sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p1', state)
-            wait_until(lambda down=state == 'down': ('port_down' in s.dpctl('port-desc').stdout) == down, state)
+            until(lambda down=state == 'down': ('port_down' in s.dpctl('port-desc').stdout) == down, state)
         s.dpctl('qos-htb', 'cmd=add,port=1,class=1,rate=10mbit,direction=in')
         s.dpctl('qos-clear', 'port=1,direction=in')
         assert len(warnings(s, 1)) == len(warnings(s, 2)) == 1
@@ -136,7 +136,7 @@ def test_a_vlan_is_what_it_is_on(topo):
         pytest.skip('this kernel has no VLAN interfaces')
     with Switch(topo, interfaces=['p2.7', 'vx.7'], prefix=WITHOUT_PROGRAMS) as s:
         assert lost_at(s).keys() == {1}
-        assert 'INTERFACE' in wait_until(lambda: warnings(s), 'the warning')[0]
+        assert 'INTERFACE' in until(lambda: warnings(s), 'the warning')[0]
 
 
 # -------------------------------------------------------------------------------------- no pair, no place
@@ -157,7 +157,7 @@ def test_the_pair_can_not_be_made(topo, how):
         big_tcp(topo, socket.AF_INET6)
         for name in names:
             sh('ip', '-n', topo.switch_ns, 'link', 'del', name)
-        wait_until(lambda: lost_at(s) == {}, 'the pair')
+        until(lambda: lost_at(s) == {}, 'the pair')
         stream(topo, socket.AF_INET6, 'fd00::2', BIG_PARTS)
         assert len(warnings(s, 1)) == len(warnings(s, 2)) == 1
 

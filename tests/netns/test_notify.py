@@ -8,8 +8,8 @@ import signal
 import socket
 import time
 
-from support.status import wait_until
 from support.topo import Switch, Topology
+from support.wait import until
 
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 WAIT_ALL_CHILDREN = 0x40000000                          # __WALL
@@ -98,7 +98,7 @@ def test_a_hung_worker_lets_the_watchdog_strike(tmp_path):
         try:
             os.waitpid(worker, WAIT_ALL_CHILDREN)
             assert state_of(switch.process, worker) in 'tT'
-            wait_until(lambda: 'packet worker 0 hangs' in switch.output(), 'the line in the log')
+            until(lambda: 'packet worker 0 hangs' in switch.output(), 'the line in the log')
             manager.waiting()
             time.sleep(1)
             assert not any('WATCHDOG' in text for text in manager.waiting())

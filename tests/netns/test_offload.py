@@ -10,10 +10,11 @@ import time
 import pytest
 
 from support import capture as cap, of13, offload, qosmsg as q, tc
-from support.offload import Frames, attached, established, frame, hits, number, numbers, until
+from support.offload import Frames, attached, established, frame, hits, number, numbers
 from support.of13 import (apply_actions, bucket, goto_table, group, group_mod, match, meter,
                           meter_mod, output, set_queue)
 from support.topo import Switch, Topology, sh
+from support.wait import until
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
 MBIT = 1_000_000
@@ -451,7 +452,7 @@ def test_killed_with_linger(kernel, wires):
             switch.process.wait()
             start = time.monotonic()
             assert goes_on(wires[2]), 'nothing goes on'
-            until(lambda: not goes_on(wires[2]), 'it goes on for ever', 60)
+            until(lambda: not goes_on(wires[2]), 'it goes on for ever', seconds=60)
             print(f'stopped after {time.monotonic() - start - 0.3:.2f} s')
         switch.start()
         with switch.connect() as conn:

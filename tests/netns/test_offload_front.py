@@ -10,9 +10,10 @@ import time
 import pytest
 
 from support import offload, statscache, tc
-from support.offload import Frames, established, frame, hits, numbers, until
+from support.offload import Frames, established, frame, hits, numbers
 from support.of13 import apply_actions, match, output
 from support.topo import Switch, Topology
+from support.wait import until
 
 DROP = ('bpf', 'da', 'bytecode', '1,6 0 0 2')
 

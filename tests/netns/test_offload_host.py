@@ -8,9 +8,10 @@ import time
 import pytest
 
 from support import offload
-from support.offload import established, frame, hits, number, numbers, until
+from support.offload import established, frame, hits, number, numbers
 from support.of13 import apply_actions, match, output, set_field
 from support.topo import Switch, Topology, inside, sh
+from support.wait import until
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
 PINGS = 40

@@ -3,9 +3,10 @@
 import pytest
 
 from support import offload, statscache
-from support.offload import Frames, frame, until
+from support.offload import Frames, frame
 from support.of13 import apply_actions, goto_table, match, output
 from support.topo import Switch, Topology
+from support.wait import until
 
 MASKS = 8       # offload/layout.h
 KINDS = 12      # of packets, each of which depends on other bits

@@ -10,10 +10,11 @@ import time
 import pytest
 
 from support import of13, offload, qosmsg as q, statscache
-from support.offload import established, frame, until
+from support.offload import established, frame
 from support.of13 import apply_actions, match, output, push_vlan, set_field, set_queue
 from support.topo import Switch, Topology, eth, udp4
 from support.trace import only, trace
+from support.wait import until
 from test_packets import transfer
 
 MBIT = 1_000_000

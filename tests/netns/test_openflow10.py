@@ -3,13 +3,13 @@
 specification only, alone and beside a controller of 1.3."""
 import json
 import struct
-import time
 
 import pytest
 
 from support import of10msg as v1, of13, qosmsg as q, tc
 from support.of10msg import Conn
 from support.topo import Switch, eth, ipv4, udp_frame
+from support.wait import until
 
 MBIT = 1_000_000
 SILENCE = 0.3       # seconds in which nothing may come
@@ -40,13 +40,9 @@ def test_hello(switch, version, bitmap):
 
 def listening(switch):
     """A connection to a switch that is being started"""
-    deadline = time.monotonic() + of13.PATIENCE
-    while True:
-        try:
-            return Conn(switch.address, hello=False)
-        except OSError:
-            assert time.monotonic() < deadline and switch.process.poll() is None, switch.output()
-            time.sleep(0.02)
+    def runs():
+        assert switch.alive(), switch.output()
+    return until(lambda: Conn(switch.address, hello=False), 'it listens', of13.PATIENCE, not_yet=OSError, check=runs)
 
 
 def test_one_version_alone(four_ports):

@@ -11,7 +11,8 @@ from support import of13, qosmsg as q
 from support.bundle import Bundle
 from support.of13 import apply_actions, output
 from support.topo import Switch, binary, sh
-from test_idle import carries, new_cable, until
+from support.wait import until
+from test_idle import carries, new_cable
 from test_lifecycle import start_and_fail
 
 MBIT = 1_000_000

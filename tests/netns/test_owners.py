@@ -10,8 +10,8 @@ import subprocess
 import pytest
 
 from support import tc
-from support.status import wait_until
 from support.topo import Switch, Topology, binary, sh, udp_frame
+from support.wait import until
 
 MASTERS = {'bridge': (), 'bond': (), 'team': (), 'vrf': ('table', '10')}
 
@@ -126,7 +126,7 @@ def test_a_restart_hands_over(topo):
     """What was in a bridge by then, too: the port is not lost"""
     with Switch(topo) as switch, topo.host(1) as h1, topo.host(2) as h2:
         enslave(topo, 'p3')
-        wait_until(lambda: 'p3): it belongs to bridge br-lan now' in switch.output(), 'the warning')
+        until(lambda: 'p3): it belongs to bridge br-lan now' in switch.output(), 'the warning')
         switch.dpctl('restart')
         assert switch.process.wait(60) == 0
         pid = listens(switch.path)
@@ -137,7 +137,7 @@ def test_a_restart_hands_over(topo):
             assert once(h1, h2) == 1
         finally:
             os.kill(pid, signal.SIGTERM)
-            wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'its end')
+            until(lambda: not os.path.exists(f'/proc/{pid}'), 'its end')
 
 
 @contextlib.contextmanager
@@ -197,23 +197,23 @@ def test_a_bridge_would_duplicate(topo):
     enslave(topo, 'p1')
     sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p2', 'master', 'br-lan')
     with topo.host(1) as h1, topo.host(2) as h2:
-        wait_until(lambda: once(h1, h2) == 1, 'the bridge has noticed that its ports are up')
+        until(lambda: once(h1, h2) == 1, 'the bridge has noticed that its ports are up')
         refused(topo)
         assert once(h1, h2) == 1
         with Switch(topo, '--force') as switch:
             switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=1', 'apply:output=2')
-            wait_until(lambda: once(h1, h2, 2) == 2, 'two copies')
+            until(lambda: once(h1, h2, 2) == 2, 'two copies')
 
 
 def test_a_master_that_comes_later(topo):
     with Switch(topo) as switch:
         enslave(topo, 'p1')
-        wait_until(lambda: 'port 1 (p1): it belongs to bridge br-lan now' in switch.output(), 'the warning')
+        until(lambda: 'port 1 (p1): it belongs to bridge br-lan now' in switch.output(), 'the warning')
         sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p1', 'down')
         sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p1', 'up')
-        wait_until(lambda: status(switch)['port.1.shared-with'] == 'bridge br-lan', 'the status')
+        until(lambda: status(switch)['port.1.shared-with'] == 'bridge br-lan', 'the status')
         sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p1', 'nomaster')
-        wait_until(lambda: 'port 1 (p1): it belongs to this switch alone again' in switch.output(), 'the end of it')
+        until(lambda: 'port 1 (p1): it belongs to this switch alone again' in switch.output(), 'the end of it')
         assert switch.output().count('it belongs to bridge br-lan now') == 1
         assert 'port.1.shared-with' not in status(switch)
 
@@ -223,12 +223,12 @@ def test_an_interface_that_comes_with_a_master(topo):
     with Switch(topo, '--wait-for-interfaces', interfaces=['p1', 'late']) as switch:
         sh('ip', '-n', topo.switch_ns, 'link', 'add', 'br-lan', 'type', 'bridge')
         sh('ip', '-n', topo.switch_ns, 'link', 'add', 'late', 'master', 'br-lan', 'type', 'veth', 'peer', 'name', 'end')
-        wait_until(lambda: 'port 2 (late): the interface has come, but is not taken: late belongs to bridge br-lan'
-                   in switch.output(), 'the refusal')
+        until(lambda: 'port 2 (late): the interface has come, but is not taken: late belongs to bridge br-lan'
+              in switch.output(), 'the refusal')
         for how in 'up', 'down', 'up':
             sh('ip', '-n', topo.switch_ns, 'link', 'set', 'late', how)
         sh('ip', '-n', topo.switch_ns, 'link', 'set', 'late', 'nomaster')
-        wait_until(lambda: 'port 2 (late): the interface has come\n' in switch.output(), 'it')
+        until(lambda: 'port 2 (late): the interface has come\n' in switch.output(), 'it')
         assert switch.output().count('but is not taken') == 1
 
 
@@ -248,4 +248,4 @@ def test_names_with_a_comma(topo):
             assert once(h1, h2) == 1
         finally:
             os.kill(pid, signal.SIGTERM)
-            wait_until(lambda: not os.path.exists(f'/proc/{pid}'), 'its end')
+            until(lambda: not os.path.exists(f'/proc/{pid}'), 'its end')

@@ -6,6 +6,7 @@ from support import of13
 from support.of13 import apply_actions, match, output
 from support.link import Link
 from support.topo import Switch, Topology, sh, udp_frame
+from support.wait import until
 
 DOWN, NO_RECV, NO_FWD, NO_PACKET_IN = 1, 4, 32, 64
 LINK_DOWN = 1
@@ -49,9 +50,7 @@ def test_what_the_interface_takes_and_loses_counts_as_dropped():
         c.flow(apply_actions(output(2)), match=match(in_port=1))
         for i in range(200):                        # 0.2 s of the link
             host.send(udp_frame(i).ljust(125, b'x'))
-        deadline = time.monotonic() + 10
-        while c.port_stats()[2]['tx_packets'] < 200 and time.monotonic() < deadline:
-            time.sleep(0.05)
+        until(lambda: c.port_stats()[2]['tx_packets'] >= 200, 'all have left')
         lost = int(t.exec(0, 'cat', '/sys/class/net/a/statistics/tx_dropped'))
         stats = c.port_stats()[2]
         assert stats['tx_packets'] == 200 and stats['tx_dropped'] == lost > 100

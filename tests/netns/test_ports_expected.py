@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """--wait-for-interfaces: ports whose interfaces come after the switch has started."""
-from support.status import wait_until
 from support.topo import Switch, Topology, sh, udp_frame
+from support.wait import until
 
 
 def test_an_interface_that_comes_later():
@@ -21,14 +21,14 @@ def test_an_interface_that_comes_later():
             sh('ip', '-n', topo.switch_ns, 'link', 'set', 'elsewhere', 'down')
             sh('ip', '-n', topo.switch_ns, 'link', 'set', 'elsewhere', 'name', 'p2')
             sh('ip', '-n', topo.switch_ns, 'link', 'set', 'p2', 'up')
-            wait_until(lambda: 'port 2 (p2): the interface has come' in switch.output(), 'p2')
-            wait_until(lambda: passes(h1, h2), 'packets to p2')
+            until(lambda: 'port 2 (p2): the interface has come' in switch.output(), 'p2')
+            until(lambda: passes(h1, h2), 'packets to p2')
             switch.dpctl('qos-htb', 'cmd=add,port=2,class=10,rate=6mbit')
             assert 'class 10' in switch.dpctl('qos-show').stdout
 
             # Lost and back again, as any other.
             sh('ip', '-n', topo.switch_ns, 'link', 'del', 'p2')
-            wait_until(lambda: 'port 2 (p2): the interface is gone' in switch.output(), 'gone')
+            until(lambda: 'port 2 (p2): the interface is gone' in switch.output(), 'gone')
 
 
 def passes(h1, h2):

@@ -6,8 +6,8 @@ import time
 import pytest
 
 from support import statscache
-from support.status import wait_until
 from support.topo import Topology
+from support.wait import until
 from test_adversity_kernel import echo
 from test_config import Configured
 from test_rings import ports
@@ -85,7 +85,7 @@ def test_programs_are_attached_after_the_start(world, names):
             pytest.skip('no kernel part here')
         assert world.links < AT_ONCE + 20
         with Echoes(s) as echoes:
-            wait_until(lambda: world.links >= MANY, 'all programs', timeout=60)     # one more cuts
+            until(lambda: world.links >= MANY, 'all programs', seconds=60)     # one more cuts
         assert echoes.worst < LATE
 
 
@@ -98,12 +98,12 @@ def test_ports_removed_and_added_again_keep_their_programs(world, names):
     with Slow(topo, conf_of(all_of_them), world) as s, s.connect() as conn:
         if 'not handled in the kernel' in s.output():
             pytest.skip('no kernel part here')
-        wait_until(lambda: world.links >= MANY, 'all programs', timeout=60)     # one more cuts
+        until(lambda: world.links >= MANY, 'all programs', seconds=60)     # one more cuts
         s.write(conf_of(all_of_them[:30]))
         s.reload()
         assert count(conn) == 30
         s.write(conf_of(all_of_them))
         s.reload()
         assert count(conn) == MANY
-        wait_until(lambda: all_are_attached(conn), 'all programs')
+        until(lambda: all_are_attached(conn), 'all programs')
         assert 'not handled' not in s.output()

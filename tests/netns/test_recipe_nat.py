@@ -17,8 +17,8 @@ from support import tc
 from support.documents import PRELUDE, READY_SCRIPT, as_script, carried_out, parts_of, titles_and_commands
 from support.load import EMULATED, comes_to
 from support.of13 import PATIENCE
-from support.status import wait_until
 from support.topo import Topology, inside, sh
+from support.wait import until
 
 TITLE = 'A-home-router-with-NAT'
 SERVER, WAN, LAN, CLIENT, FIRST = '203.0.113.1', '203.0.113.2', '192.168.1.1', '192.168.1.2', '192.168.1.20'
@@ -312,9 +312,9 @@ def test_cake_tells_the_hosts_apart(topo, need):
                 near, far, _ = stack.enter_context(
                     connected(topo.host_ns(1), topo.host_ns(2), SERVER, 8000 + n, source))
                 streams.append(stack.enter_context(Bulk(far, near)))
-            wait_until(lambda: sum(s.got for s in streams) > 500_000, 'all to begin')
+            until(lambda: sum(s.got for s in streams) > 500_000, 'all to begin')
             first = [s.got for s in streams]
-            wait_until(lambda: sum(s.got for s in streams) > sum(first) + 1_500_000, 'what they receive')
+            until(lambda: sum(s.got for s in streams) > sum(first) + 1_500_000, 'what they receive')
             shares.extend((s.got - was) for s, was in zip(streams, first))
     said = carried_out(topo, PRELUDE + as_script(commands) + READY_SCRIPT, sends)
     assert 'FAILED: ' not in said, said

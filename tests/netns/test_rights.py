@@ -13,13 +13,12 @@ import signal
 import socket
 import struct
 import subprocess
-import time
 
 import pytest
 
 from support import of13, pki
-from support.load import slowness
 from support.topo import Switch, Topology, binary, dpctl, inside, sh
+from support.wait import until
 
 NET_BIND_SERVICE, NET_ADMIN, NET_RAW, BPF = (1 << n for n in (10, 12, 13, 39))
 PERFMON = 1 << 38
@@ -195,7 +194,7 @@ def test_another_user(net):
         assert 'htb' in sh('ip', 'netns', 'exec', net.switch_ns, 'tc', 'qdisc', 'show', 'dev', 'p1')
         os.rename(f'{home}/log', f'{home}/log.1')
         switch.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: os.path.exists(f'{home}/log'))
+        until(lambda: os.path.exists(f'{home}/log'))
         assert switch.stop() == 0
         assert os.path.exists(f'{home}/state') and not os.path.exists(f'{home}/pid')
 
@@ -209,13 +208,6 @@ def test_the_host_stays_silent_where_packets_are_shaped(net):
             said = sh('ip', 'netns', 'exec', net.switch_ns, 'sh', '-c', 'cat /proc/sys/net/ipv6/conf/ofq*/disable_ipv6')
             assert set(said.split()) == {'1'}
     net.sysctl(net.switch_ns, 'net.ipv6.conf.default.disable_ipv6=1')
-
-
-def wait_for(is_so, seconds=10):
-    end = time.monotonic() + seconds * slowness()
-    while not is_so():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 @pytest.mark.parametrize('user', ['nosuchuser', 'nobody:nosuchgroup', '', '4294967295'])
@@ -246,7 +238,7 @@ def test_a_restart_stays_confined(net):
             if has_filter():
                 assert (said['Seccomp'], said['Seccomp_filters']) == ('2', '2')
             os.kill(pid, signal.SIGTERM)
-            wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
+            until(lambda: not os.path.exists(f'/proc/{pid}'))
 
 
 def descriptors(pid):
@@ -264,9 +256,9 @@ def test_a_restart_leaves_no_descriptor_to_the_next_process(net, io):
         before = descriptors(pid_of(switch))
         switch.dpctl('restart')
         pid = pid_at(switch.path)
-        wait_for(lambda: not descriptors(pid) - before)
+        until(lambda: not descriptors(pid) - before)
         os.kill(pid, signal.SIGTERM)
-        wait_for(lambda: not os.path.exists(f'/proc/{pid}'))
+        until(lambda: not os.path.exists(f'/proc/{pid}'))
 
 
 def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
@@ -279,7 +271,7 @@ def test_a_restart_tells_what_it_cannot_change(net, monkeypatch):
             assert f'--confine={after} takes effect when the switch is stopped and started' in switch.output()
             pid = pid_at(switch.path)
             os.kill(pid, signal.SIGTERM)
-            wait_for(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))
+            until(lambda gone=pid: not os.path.exists(f'/proc/{gone}'))
 
 
 def test_files_of_others_by_root(net):
@@ -302,11 +294,11 @@ def test_a_group_for_sockets_needs_no_right(net):
         assert os.stat(f'{home}/a').st_gid == 1
         write_conf(home, *(f'listen = punix:{home}/{name}' for name in 'ab'), 'socket-group = daemon')
         switch.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
+        until(lambda: os.path.exists(f'{home}/b') and os.stat(f'{home}/b').st_gid == 1)
         # a new group needs a restart
         write_conf(home, *(f'listen = punix:{home}/{name}' for name in 'abc'), 'socket-group = bin')
         switch.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: os.path.exists(f'{home}/c') and os.stat(f'{home}/c').st_gid == 1)
+        until(lambda: os.path.exists(f'{home}/c') and os.stat(f'{home}/c').st_gid == 1)
 
 
 def test_a_socket_that_cannot_be_given_is_not_left_behind():
@@ -324,7 +316,7 @@ def test_it_writes_where_its_settings_say_alone(net):
     with Owned(0) as home, by_file(net, home) as switch:
         write_conf(home, f'listen = punix:{home}/a', f'listen = punix:{other}')
         switch.process.send_signal(signal.SIGHUP)
-        wait_for(lambda: other in switch.output())
+        until(lambda: other in switch.output())
         assert not os.path.exists(other)
         assert 'Permission denied' in switch.output()
         assert of13.Conn(switch.address).features()

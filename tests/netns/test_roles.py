@@ -11,8 +11,9 @@ import pytest
 from support import bundle, of13, qosmsg
 from support.of13 import (ROLE_EQUAL, ROLE_MASTER, ROLE_NOCHANGE, ROLE_SLAVE, apply_actions, match,
                           output)
-from support.status import CLOSED, connections, relay, status, wait_status, wait_until
+from support.status import CLOSED, connections, relay, status, wait_status
 from support.topo import Switch, binary, inside, udp_frame
+from support.wait import until
 
 IS_SLAVE = of13.ET_BAD_REQUEST, of13.BRC_IS_SLAVE
 STALE = of13.ET_ROLE_REQUEST_FAILED, of13.RRFC_STALE
@@ -262,7 +263,7 @@ def test_back_off(four_ports, tmp_path):
             lines = s.dpctl('counters').stdout.splitlines()
             return int(dict(line.split() for line in lines).get('channel.connects', 0))
         first, started = attempts(), time.monotonic()
-        wait_until(lambda: attempts() >= first + 5, 'five more attempts')
+        until(lambda: attempts() >= first + 5, 'five more attempts')
         assert time.monotonic() - started > 0.7, 'more often than every 0.2 s'
         peer, = (c for c in connections(status(local)) if c['peer'].endswith('nobody'))
         assert peer['state'] in ('waiting', 'connecting')
@@ -274,7 +275,7 @@ def test_a_peer_that_says_no_hello_is_not_waited_for_for_ever(four_ports, tmp_pa
             s.connect() as local:
         li.sock.settimeout(20)
         first, _ = li.sock.accept()
-        wait_until(lambda: connections(status(local))[0]['state'] == 'hello', 'hello')
+        until(lambda: connections(status(local))[0]['state'] == 'hello', 'hello')
         assert status(local)['standalone'] == 'true', 'connected, but not yet a controller'
         first.close()
         with li.accept(20):

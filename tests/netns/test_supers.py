@@ -18,6 +18,7 @@ from support import offload, qosmsg as q
 from support.load import EMULATED
 from support.of13 import apply_actions, match, output, set_field
 from support.topo import Switch, Topology, inside, sh
+from support.wait import until
 from test_tunnels import USO, in_kernel
 
 UDP_SEGMENT = 103
@@ -211,5 +212,5 @@ def test_pair_of_interfaces(how):
                 pytest.skip('; '.join(switch.output().splitlines()))
             assert len(pairs()) == 2
             topo.exec(0, 'ip', 'link', 'del', pairs()[0])
-            offload.until(lambda: len(pairs()) == 2, 'no pair any more')
+            until(lambda: len(pairs()) == 2, 'no pair any more')
         assert not pairs()

@@ -16,9 +16,9 @@ from http.client import HTTPConnection
 import pytest
 
 from support import pki, tc
-from support.status import wait_until
 from support.tenant import BLUE, RED, Client, Rights, Service, make_token, ofqos_tenant
 from support.topo import REPOSITORY, Switch, Topology, eth, udp4
+from support.wait import until
 
 from ofqos import Counters, Entry, request  # noqa: E402
 from ofqos.tenant import Denied, ServiceError, read_token  # noqa: E402
@@ -247,7 +247,7 @@ def test_connections_with_traffic(topo, switch, service):
         for _ in range(3):
             h1.send(frame(1, 2, 2000, 9))
             h2.send(frame(2, 1, 9, 2000))
-        wait_until(lambda: carried(red, 1) == (3, 3), 'the packets of group 1')
+        until(lambda: carried(red, 1) == (3, 3), 'the packets of group 1')
         service.__exit__(None, None, None)
         service.__enter__()
         red = service.client(RED)
@@ -255,7 +255,7 @@ def test_connections_with_traffic(topo, switch, service):
         assert red.assign(2, address='10.0.0.1', protocol='udp', port=2000)['id'] == made['id']
         assert [c['group'] for c in red.show()['connections_made']] == [2]
         h1.send(frame(1, 2, 2000, 9))
-        wait_until(lambda: carried(red, 2) == (1, 0), 'the packet of group 2')
+        until(lambda: carried(red, 2) == (1, 0), 'the packet of group 2')
         red.unassign(made['id'])
         refused(404, 'path', red.unassign, made['id'])
         assert red.show()['connections_made'] == []
@@ -301,13 +301,13 @@ def test_transfers(topo, service):
     with topo.host(2) as h2:
         for _ in range(20):
             h2.send(frame(2, 1, 9, 2000))
-    wait_until(lambda: no_transfers(red), 'the end of the transfer that is done')
+    until(lambda: no_transfers(red), 'the end of the transfer that is done')
     assert set(rates(topo)) == {100}
     red.transfer('in', 1 << 19, seconds=3, address='10.0.0.1')
     service.__exit__(None, None, None)
     service.__enter__()                 # what it promised, and until when, is in the switch
     red = service.client(RED)
-    wait_until(lambda: no_transfers(red), 'the end of the transfer that is too late')
+    until(lambda: no_transfers(red), 'the end of the transfer that is too late')
     assert "'done': False" in service.said()
 
 
@@ -319,12 +319,12 @@ def test_usage(topo, service):
     with topo.host(1) as h1:
         for _ in range(5):
             h1.send(frame(1, 2, 2000, 9))
-        wait_until(lambda: any(r['packets'] == 5 for r in red.usage(since=begin)), 'the usage')
+        until(lambda: any(r['packets'] == 5 for r in red.usage(since=begin)), 'the usage')
         service.__exit__(None, None, None)
         h1.send(frame(1, 2, 2000, 9))           # while nobody counts but the kernel
         service.__enter__()
         red, blue = service.client(RED), service.client(BLUE)
-        wait_until(lambda: any(r['packets'] == 6 for r in red.usage(since=begin)), 'the usage after a restart')
+        until(lambda: any(r['packets'] == 6 for r in red.usage(since=begin)), 'the usage after a restart')
     rows = [r for r in red.usage(since=begin) if r['packets']]
     assert [(r['tenant'], r['group'], r['direction']) for r in rows] == [('red', 2, 'in')]
     table = list(csv.DictReader(io.StringIO(red.usage_csv(since=begin))))
@@ -376,8 +376,8 @@ def test_the_switch_is_away(topo):
         switch.stop()
         assert refused(503, 'switch', red.show).text == 'the switch does not answer'
         switch.start()
-        wait_until(lambda: red.show()['groups_made'] == {}, 'the switch as it is now')
-        wait_until(lambda: [f[:2] for f in flows(switch)] == [(0, 0), (1, 0)], "the others' flows")
+        until(lambda: red.show()['groups_made'] == {}, 'the switch as it is now')
+        until(lambda: [f[:2] for f in flows(switch)] == [(0, 0), (1, 0)], "the others' flows")
         red.divide({1: 40})
         assert rates(topo) == {100: 3_200_000}
 
@@ -556,7 +556,7 @@ class Escape:
             for s in held:
                 s.close()
         # The service may read of the ends only behind the next request.
-        wait_until(lambda: self.asks('GET', '/v1/tenant') == 'done', 'the places are free again')
+        until(lambda: self.asks('GET', '/v1/tenant') == 'done', 'the places are free again')
         return answer
 
 

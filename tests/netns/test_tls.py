@@ -18,6 +18,7 @@ import pytest
 from support import of13, pki
 from support.of13 import apply_actions, flow_mod, match, output
 from support.topo import Switch, Topology, binary, dpctl, inside
+from support.wait import until
 from test_ofprotocol import Relay
 
 TLS1_1, TLS1_2, TLS1_3 = (ssl.TLSVersion.TLSv1_1, ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
@@ -79,15 +80,8 @@ def counter(switch, name='channel.tls_failed'):
     return json.loads(switch.dpctl('--json', 'counters').stdout)[name]
 
 
-def wait_for(condition, what):
-    deadline = time.monotonic() + DEADLINE
-    while not condition():
-        assert time.monotonic() < deadline, f'{what}: not within {DEADLINE} s'
-        time.sleep(0.02)
-
-
 def says(switch, line):
-    wait_for(lambda: re.search(line, switch.output()), f'{line} on stderr')
+    until(lambda: re.search(line, switch.output()), f'{line} on stderr')
 
 
 @pytest.fixture
@@ -294,7 +288,7 @@ def test_broken_records(switch, net, witness):
                 sock.shutdown(socket.SHUT_WR)
                 while sock.recv(1000):
                     pass
-    wait_for(lambda: counter(switch) == len(hellos), 'all refused')
+    until(lambda: counter(switch) == len(hellos), 'all refused')
 
 
 def test_the_log_is_limited(switch, net):
@@ -304,7 +298,7 @@ def test_the_log_is_limited(switch, net):
         with sock:
             sock.sendall(of13.message(of13.HELLO))
             sock.recv(100)
-    wait_for(lambda: counter(switch) == 100, 'all are counted')
+    until(lambda: counter(switch) == 100, 'all are counted')
     assert 5 <= switch.output().count('does not speak TLS') <= 50
 
 

@@ -13,7 +13,7 @@ from support.of13 import (apply_actions, band_drop, bucket, clear_actions, goto_
 from support.qosmsg import counters
 from support.topo import Switch, checksum, eth, udp4, udp_frame
 from support.trace import QOSF, TRACE, only, request, trace
-from test_idle import until
+from support.wait import until
 
 MBIT = 1_000_000
 

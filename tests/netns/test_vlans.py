@@ -8,9 +8,10 @@ import subprocess
 import pytest
 
 from support import of13, offload, qosmsg
-from support.offload import hits, until
+from support.offload import hits
 from support.of13 import apply_actions, match, output
 from support.topo import Switch, eth, binary, sh, udp4
+from support.wait import until
 
 WAYS = ['off', 'auto']
 # 1 and 2: access ports of VLAN 10; 3: a trunk of 10 and 20; 4: VLAN 20 without tags, 10 with them

@@ -7,9 +7,9 @@ lost, clocks that jump.
 """
 import os
 import struct
-import time
 
 from . import of13, preload
+from .wait import until
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 YEAR = 365 * 86400
@@ -48,10 +48,7 @@ class Adverse:
 
     def wait_seen(self, count=1):
         """Until the library has done so much of its work"""
-        deadline = time.monotonic() + of13.PATIENCE
-        while self.seen < count:
-            assert time.monotonic() < deadline, f'nothing was held, lost or refused ({self.seen})'
-            time.sleep(0.005)
+        until(lambda: self.seen >= count, 'something is held, lost or refused', of13.PATIENCE)
 
     def relent(self):
         """The world is as usual again (but for the clocks)."""

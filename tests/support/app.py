@@ -14,6 +14,7 @@ import urllib.error
 import urllib.request
 
 from . import topo
+from .wait import until
 
 PACKAGE = os.path.join(topo.REPOSITORY, 'controllers/python')
 EXAMPLES = os.path.join(PACKAGE, 'examples')
@@ -69,7 +70,7 @@ class Application:
         def listens():
             self.check()
             return topo.sh('ip', 'netns', 'exec', self.netns, 'ss', '-Hltn', f'sport = {port}')
-        eventually(listens)
+        until(listens)
 
     def said_until(self, word, seconds=60):
         """What it has printed when it has printed the word"""
@@ -96,15 +97,6 @@ class Framework:
         """One of the package's examples or of the tests' applications; listens on 127.0.0.1:6653"""
         return Application(netns, *osken(self.python, application), env=env,
                            path=[*self.path, APPS, PACKAGE, EXAMPLES])
-
-
-def eventually(ask, wanted=bool, seconds=60):
-    """Ask again and again until the answer is wanted -> the answer"""
-    end = time.monotonic() + seconds
-    while not wanted(answer := ask()):
-        assert time.monotonic() < end, f'still after {seconds} s: {answer!r}'
-        time.sleep(0.1)
-    return answer
 
 
 class Rest:
@@ -135,7 +127,7 @@ class Rest:
                 return self('GET', path)
             except OSError:
                 return None
-        return eventually(answers, seconds=seconds)
+        return until(answers, seconds=seconds)
 
 
 @contextlib.contextmanager

@@ -70,15 +70,6 @@ def frame(n, length=64):
     return eth(udp4(payload.ljust(length - 42, b'\0'), 5000, 5001, '10.88.0.1', '10.88.0.2'))
 
 
-def until(wanted, what, seconds=20):
-    """wanted() is true within a time that only a defect takes; -> its value"""
-    deadline = time.monotonic() + seconds
-    while not (found := wanted()):
-        assert time.monotonic() < deadline, what
-        time.sleep(0.02)
-    return found
-
-
 # ------------------------------------------------------------------------------ numbered frames
 
 class Numbered:

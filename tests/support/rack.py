@@ -13,9 +13,10 @@ import sys
 import tempfile
 
 from . import tc
-from .app import PACKAGE, Application, eventually
+from .app import PACKAGE, Application
 from .several import Several
 from .topo import Switch, binary
+from .wait import until
 
 
 class Instance(Application):
@@ -52,7 +53,7 @@ class Instance(Application):
             self.check()
             return self.events(kind)
         try:
-            return eventually(ask, lambda found: len(found) >= count, seconds)[count - 1]
+            return until(ask, wanted=lambda found: len(found) >= count, seconds=seconds)[count - 1]
         except AssertionError as error:
             raise AssertionError(f'no {kind}: {self.said}{self.errors()}') from error
 

@@ -11,10 +11,11 @@ import os
 import sys
 import tempfile
 
-from .app import PACKAGE, Application, Rest, eventually
+from .app import PACKAGE, Application, Rest
 from .qosmsg import dump
 from .several import Several, around
 from .topo import Switch, sh
+from .wait import until
 
 HOST, NEXT, BEFORE = 1, 2, 3
 FIRST_ID, LAST_ID = 20000, 39999
@@ -53,7 +54,7 @@ class Controller(Application):
         def ask():
             self.check()
             return self.get(f'/reservations/{name}')
-        return eventually(ask, wanted, seconds)
+        return until(ask, wanted=wanted, seconds=seconds)
 
 
 class Ring(Several):
@@ -74,7 +75,7 @@ class Ring(Several):
         return Switch(self, 'tcp:127.0.0.1', interfaces=around(n, self.n), dpid=f'{n:016x}')
 
     def reaches(self, n, address):
-        eventually(lambda: self.pings(n, address))
+        until(lambda: self.pings(n, address))
 
     def set_link(self, n, up):
         """Between switch n and the next"""
@@ -98,7 +99,7 @@ class Ring(Several):
             found = app.get('/topology')
             return found if len(found['switches']) == self.n and len(found['links']) == links and \
                 found['settled'] else None
-        return eventually(whole, seconds=120)
+        return until(whole, seconds=120)
 
     # ------------------------------------------------------------ what switches have
 

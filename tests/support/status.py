@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """STATUS and RELAY, messages of the switch's own (docs/extensions.md)."""
 import struct
-import time
 
 from . import of13
+from .wait import until
 
 QOSF = 0x514f5346
 RELAY = STATUS = 5
@@ -34,21 +34,12 @@ def connections(now):
     return list(rows.values())
 
 
-def wait_until(condition, what, timeout=60):
-    """-> what the condition returned when it was true"""
-    deadline = time.monotonic() + timeout
-    while not (got := condition()):
-        assert time.monotonic() < deadline, f'never: {what}'
-        time.sleep(0.02)
-    return got
-
-
 def wait_status(conn, wanted):
     """Until the status has these {key: value}; -> the status"""
     def there():
         now = status(conn)
         return now if wanted.items() <= now.items() else None
-    return wait_until(there, wanted)
+    return until(there, wanted)
 
 
 def relay(connected, targets, fail):
