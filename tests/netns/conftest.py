@@ -94,6 +94,13 @@ def one_switch(four_ports):
     check_clean(four_ports)
 
 
+@pytest.fixture(autouse=True)
+def free_ports(request):
+    """For a test that starts a switch itself"""
+    if getattr(request.module, 'ONE_SWITCH', False) and 'switch' not in request.fixturenames:
+        request.getfixturevalue('one_switch').end()
+
+
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item):
     report = (yield).get_result()

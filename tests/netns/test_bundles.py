@@ -14,6 +14,7 @@ from support.of13 import apply_actions, flow_mod, goto_table, match, output, set
 from support.topo import Switch, Topology, eth, udp4, udp_frame
 from support.wait import until
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 
 

@@ -11,6 +11,7 @@ from support.of13 import apply_actions, output, set_queue
 from support.topo import eth, udp4
 from support.wait import until
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 PORT = ('port=1', 'group=1,share=30%', 'group=2,share=70%')
 

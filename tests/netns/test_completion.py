@@ -8,6 +8,7 @@ import pytest
 from support.shell import Shell
 from support.topo import REPOSITORY, binary, build_directory
 
+ONE_SWITCH = True
 SCRIPTS = os.path.join(REPOSITORY, 'packaging/completion')
 SHELLS = {
     'bash': (['bash', '--norc', '--noprofile', '-i'],

@@ -13,6 +13,7 @@ from support import of13, qosmsg as q, tc
 from support.of13 import match
 from support.topo import binary, dpctl, udp_frame
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 
 

@@ -2,6 +2,9 @@
 """dpctl's commands and flows of OpenFlow 1.0: each is what its translation is (docs/mininet.md)."""
 from support.topo import dpctl
 
+ONE_SWITCH = True
+
+
 # A flow in old words; match and instructions in today's.
 FLOWS = {
     'in_port=1,actions=output:2': 'in_port=1 apply:output=2',

@@ -14,6 +14,7 @@ from support import of13, qosmsg as q, tc
 from support.of13 import apply_actions, goto_table, output
 from support.topo import REPOSITORY, Switch, Topology, dpctl, eth, udp4
 
+ONE_SWITCH = True
 EXAMPLES = os.path.join(REPOSITORY, 'docs/examples')
 MBIT = 1_000_000
 COOKIE = 0x514f5346 << 32

@@ -10,6 +10,7 @@ import pytest
 from support import tc
 from support.topo import binary
 
+ONE_SWITCH = True
 ADD = 'cmd=add,port=2,class=1,'
 
 

@@ -9,6 +9,7 @@ from support import tc
 from support.topo import eth, udp4, udp_frame
 from support.wait import until
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 
 

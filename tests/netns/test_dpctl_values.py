@@ -4,6 +4,8 @@ import pytest
 
 from support.topo import eth, udp4
 
+ONE_SWITCH = True
+
 
 @pytest.mark.parametrize('words', [
     ('flow-mod', 'cmd=add', 'vlan_vid=5000', 'apply:output=3'),

@@ -6,6 +6,7 @@ from support import of13
 from support.of13 import (apply_actions, bucket, group, group_mod, match, meter_mod, output,
                           set_queue)
 
+ONE_SWITCH = True
 GROUP_DELETE = 3                                                       # 7.4.2: OFPRR_
 
 

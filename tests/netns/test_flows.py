@@ -11,6 +11,7 @@ from support.of13 import (apply_actions, clear_actions, flow_mod, goto_table, in
                           output, oxm, pad8, set_field, write_actions, write_metadata)
 from support.topo import udp_frame
 
+ONE_SWITCH = True
 TCP80 = dict(eth_type=0x800, ip_proto=6, tcp_dst=80)
 
 

@@ -8,6 +8,7 @@ import pytest
 from support import qosmsg as q, tc
 from support.qostree import MBIT, ask
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 FREE = ('x', 'ofqos_no_such_k')                                 # 1 and 15 characters
 TAKEN = ('', 'sixteen_letters_', 'a' * 31, 'Upper', 'a-b', '../x', 'fq_codel', 'htb', 'mq', 'bpf', 'none',

@@ -9,6 +9,7 @@ from support import qosmsg as q, tc
 from support.qostree import MBIT, ask, killed, running, soon
 from support.topo import Switch
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 
 NAME = 'Büro, 2. Stock (50 %)'

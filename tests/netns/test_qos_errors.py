@@ -7,6 +7,7 @@ import pytest
 from support import of13, qosmsg as q, tc
 from support.topo import Switch
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 
 

@@ -11,6 +11,8 @@ from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, running, soon
 
+ONE_SWITCH = True
+
 
 # --------------------------------------------------------------- a foreign root qdisc
 

@@ -5,6 +5,7 @@ import pytest
 from support import qosmsg as q, tc
 from support.topo import Switch
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 GBIT = 1000 * MBIT
 

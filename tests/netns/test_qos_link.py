@@ -10,6 +10,7 @@ from support.of13 import apply_actions, output, set_queue
 from support.qostree import MBIT, ask, killed, running
 from support.topo import eth, udp4
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 
 ETHERNET, ATM = {'overhead': 0, 'mpu': 0, 'linklayer': 1}, {'overhead': 44, 'mpu': 64, 'linklayer': 2}

@@ -7,6 +7,7 @@ import pytest
 from support.topo import eth, udp4
 from test_dpctl_qos import udp6
 
+ONE_SWITCH = True
 ECT0, CE = 2, 3
 
 

@@ -11,6 +11,7 @@ from support.monitor import Monitor, nothing_told, subscribe, told
 from support.of13 import apply_actions, output, set_queue
 from support.qostree import FRAME, MBIT, ask, killed, running, soon
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 
 LONG = 60                                                              # until it is told, at most

@@ -10,6 +10,7 @@ from support.qostree import MBIT, ask, killed, running, soon
 from support.topo import eth, udp4
 from test_qos_shares import measure
 
+ONE_SWITCH = True
 SUM = b'the guarantees below class 0 would come to 16mbit, above its ceil of 10mbit'
 
 

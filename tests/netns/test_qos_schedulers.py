@@ -11,6 +11,7 @@ from support import qosmsg as q, tc
 from support.of13 import apply_actions, output, set_queue
 from support.topo import eth, udp4
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
 PPM32 = (1 << 32) / 1_000_000

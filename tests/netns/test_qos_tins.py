@@ -10,6 +10,7 @@ from support.of13 import MP_EXPERIMENTER, apply_actions, match, output, set_queu
 from support.qostree import MBIT, ask, killed, running
 from support.topo import eth, udp4
 
+ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
 
 TINS = 13

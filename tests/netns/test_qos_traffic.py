@@ -16,6 +16,7 @@ from support.topo import Switch, Topology, eth, udp4
 from support.wait import until
 from test_packets import transfer
 
+ONE_SWITCH = True
 KBIT, MBIT, GBIT = 1000, 1_000_000, 1_000_000_000
 FRAME = eth(udp4(bytes(958), dport=7))                                 # 1,000 bytes
 LIMIT = 8 * MBIT

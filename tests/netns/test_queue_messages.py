@@ -8,6 +8,7 @@ import pytest
 from support import bundle, of13, qosmsg as q, tc, topo
 from support.topo import Switch, dpctl
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 SPEED = 10_000 * MBIT       # what a veth tells
 OPENFLOW = 0x26e1

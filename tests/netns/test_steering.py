@@ -10,6 +10,7 @@ from support.load import comes_to
 from support.of13 import apply_actions, match, output, set_queue
 from support.topo import eth, udp4, udp_frame
 
+ONE_SWITCH = True
 MBIT = 1_000_000
 
 

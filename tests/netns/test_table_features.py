@@ -9,6 +9,7 @@ from support.of13 import (apply_actions, clear_actions, goto_table, match, outpu
                           set_field, write_actions, write_metadata)
 from support.topo import udp_frame
 
+ONE_SWITCH = True
 (INSTRUCTIONS, INSTRUCTIONS_MISS, NEXT, NEXT_MISS, WRITE_ACTIONS, WRITE_ACTIONS_MISS,
  APPLY_ACTIONS, APPLY_ACTIONS_MISS, MATCH) = range(9)
 WILDCARDS, WRITE_SETFIELD, WRITE_SETFIELD_MISS, APPLY_SETFIELD, APPLY_SETFIELD_MISS = \
