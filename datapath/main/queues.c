@@ -237,16 +237,22 @@ diff_port(struct port_job *k, const struct sw_port *p)
 {
     int err = 0;
     for (int dir = QOS_OUT; !err && dir <= QOS_IN; dir++) {
-        struct qos_diff_port port = {
-            .port_no = p->no, .dir = (enum qos_direction)dir, .env = sw_port_env(p)};
         struct qos_error e = {0};
-        size_t at = 0;
         k->part = k->want ? &k->want->profile.part[dir] : NULL;
         size_t n = k->part ? k->part->n : 0;
-        err = qos_diff(&port, k->entries, k->n, n ? k->part->want : NULL, n, take_step, k, &at, &e);
+        struct qos_diff d = {
+            .port = {.port_no = p->no, .dir = (enum qos_direction)dir, .env = sw_port_env(p)},
+            .now = k->entries,
+            .n_now = k->n,
+            .want = n ? k->part->want : NULL,
+            .n_want = n,
+            .fn = take_step,
+            .ctx = k};
+        err = qos_diff(&d, &e);
         if (err > 0)
             refuse(k->q, "; its queues stay as they were", "%s: port %u (%s): %s",
-                   n ? where_of(k, at) : "the configuration", (unsigned)p->no, p->name, e.text);
+                   n ? where_of(k, d.wrong) : "the configuration", (unsigned)p->no, p->name,
+                   e.text);
     }
     return err ? err : k->q->err;
 }

@@ -86,20 +86,22 @@ take_step(void *ctx, const struct qos_request *r)
 static int
 check_part(struct check *k, enum qos_direction dir)
 {
-    const struct qos_diff_port port = {.port_no = PORT,
-                                       .dir = dir,
-                                       .env = {.mtu = any_port.mtu,
-                                               .txqueuelen = any_port.txqueuelen,
-                                               .tx_queues = any_port.tx_queues,
-                                               .speed = any_port.speed}};
-    struct qos_error e = {0};
-    size_t at = 0;
     k->part = &k->want->profile.part[dir];
     k->n_refused = 0;
-    int err =
-        k->part->n ? qos_diff(&port, NULL, 0, k->part->want, k->part->n, take_step, k, &at, &e) : 0;
+    struct qos_diff d = {.port = {.port_no = PORT,
+                                  .dir = dir,
+                                  .env = {.mtu = any_port.mtu,
+                                          .txqueuelen = any_port.txqueuelen,
+                                          .tx_queues = any_port.tx_queues,
+                                          .speed = any_port.speed}},
+                         .want = k->part->want,
+                         .n_want = k->part->n,
+                         .fn = take_step,
+                         .ctx = k};
+    struct qos_error e;
+    int err = k->part->n ? qos_diff(&d, &e) : 0;
     if (err > 0)
-        fault(k, at, e.text);
+        fault(k, d.wrong, e.text);
     return err < 0 ? err : 0;
 }
 

@@ -88,19 +88,21 @@ tell_steps(struct sw *sw, const struct queue_snapshot *before, const struct queu
            enum qos_direction dir)
 {
     const struct sw_port *p = sw_ports_find(sw, before->port_no);
-    struct qos_diff_port port = {.port_no = p->no, .dir = dir, .env = sw_port_env(p)};
     struct qos_request *want = calloc(now->n + 1, sizeof *want);
-    size_t n = 0, at;
+    struct qos_diff d = {.port = {.port_no = p->no, .dir = dir, .env = sw_port_env(p)},
+                         .now = before->v,
+                         .n_now = before->n,
+                         .want = want,
+                         .fn = tell_step,
+                         .ctx = sw};
     struct qos_error e;
     for (size_t i = 0; want && i < now->n; i++) {
         const struct qos_request *r = &now->v[i].config;
         bool in = r->values.v[QOS_DIRECTION];
         if (in == (dir == QOS_IN) && r->class_id != QOS_CLASS_DEFAULT)
-            want[n++] = *r;
+            want[d.n_want++] = *r;
     }
-    int err = -ENOMEM;
-    if (want)
-        err = qos_diff(&port, before->v, before->n, want, n, tell_step, sw, &at, &e);
+    int err = want ? qos_diff(&d, &e) : -ENOMEM;
     free(want);
     return err;
 }

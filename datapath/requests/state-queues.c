@@ -131,14 +131,15 @@ write_tree(const struct tree *t, struct of_wr *w)
     struct qos_request *want = calloc(t->n + 1, sizeof *want);
     struct writing k = {.w = w};
     struct qos_error e = {0};
-    size_t at;
     if (!want)
         return false;
     size_t n = requests_of(t, false, want);
-    int err = qos_diff(&t->port, t->v, t->n, want, n, count_step, &k, &at, &e);
+    struct qos_diff d = {t->port, t->v, t->n, want, n, count_step, &k, 0};
+    int err = qos_diff(&d, &e);
     if (err || k.steps)
         n = requests_of(t, true, want);
-    err = qos_diff(&t->port, NULL, 0, want, n, write_step, &k, &at, &e);
+    d = (struct qos_diff){t->port, NULL, 0, want, n, write_step, &k, 0};
+    err = qos_diff(&d, &e);
     free(want);
     return err != -ENOMEM && !k.failed && !w->overflow;
 }
@@ -177,13 +178,13 @@ set_tree(struct doing *k, const struct sw_port *p, enum qos_direction dir,
          const struct qos_request *all, size_t n_all, struct qos_request *want)
 {
     struct tree t;
-    size_t n = 0, at;
+    size_t n = 0;
     for (size_t i = 0; i < n_all; i++)
         if (all[i].port_no == p->no && all[i].values.v[QOS_DIRECTION] == (uint64_t)dir)
             want[n++] = all[i];
     int err = tree_read(k->sw, p, dir, &t) ? 0 : -ENOMEM;
-    if (!err)
-        err = qos_diff(&t.port, t.v, t.n, want, n, do_step, k, &at, &k->e);
+    struct qos_diff d = {t.port, t.v, t.n, want, n, do_step, k, 0};
+    err = err ? err : qos_diff(&d, &k->e);
     free(t.v);
     return err ? err : k->e.err;
 }

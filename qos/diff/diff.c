@@ -424,39 +424,37 @@ concerns(const struct qos_diff_port *port, const struct qos_entry *e)
 }
 
 static int
-read_trees(struct diff *d, const struct qos_entry *now, size_t n_now,
-           const struct qos_request *want, size_t n_want, size_t *at, struct qos_error *e)
+read_trees(struct diff *d, struct qos_diff *q, struct qos_error *e)
 {
-    size_t n = 0, ignored;
-    const struct qos_request **list = calloc((n_now > n_want ? n_now : n_want) + 1, sizeof *list);
+    size_t n = 0, most = q->n_now > q->n_want ? q->n_now : q->n_want, ignored;
+    const struct qos_request **list = calloc(most + 1, sizeof *list);
     const struct qos_request *who = NULL;
     if (!list)
         return qos_fail(e, -ENOMEM, "out of memory");
-    for (size_t i = 0; i < n_now; i++) {
-        if (concerns(d->port, &now[i]))
-            list[n++] = &now[i].config;
+    for (size_t i = 0; i < q->n_now; i++) {
+        if (concerns(d->port, &q->now[i]))
+            list[n++] = &q->now[i].config;
     }
     int err = diff_tree_new(&d->now, list, n, &ignored, e);
-    for (size_t i = 0; i < n_want; i++)
-        list[i] = &want[i];
-    err = err ? err : diff_tree_new(&d->want, list, n_want, at, e);
+    for (size_t i = 0; i < q->n_want; i++)
+        list[i] = &q->want[i];
+    err = err ? err : diff_tree_new(&d->want, list, q->n_want, &q->wrong, e);
     free(list);
-    if (!err)
-        diff_tree_rates(&d->now, d->port, &who, NULL);
-    err = err ? err : diff_tree_rates(&d->want, d->port, &who, e);
+    if (err)
+        return err;
+    diff_tree_rates(&d->now, d->port, &who, NULL);
+    err = diff_tree_rates(&d->want, d->port, &who, e);
     if (err && who)
-        *at = (size_t)(who - want);
+        q->wrong = (size_t)(who - q->want);
     return err;
 }
 
 int
-qos_diff(const struct qos_diff_port *port, const struct qos_entry *now, size_t n_now,
-         const struct qos_request *want, size_t n_want, qos_step_fn *fn, void *ctx, size_t *at,
-         struct qos_error *e)
+qos_diff(struct qos_diff *q, struct qos_error *e)
 {
-    struct diff d = {.port = port, .fn = fn, .ctx = ctx};
-    *at = 0;
-    int err = read_trees(&d, now, n_now, want, n_want, at, e);
+    struct diff d = {.port = &q->port, .fn = q->fn, .ctx = q->ctx};
+    q->wrong = 0;
+    int err = read_trees(&d, q, e);
     if (!err)
         diff_port(&d);
     diff_tree_free(&d.now);

@@ -61,15 +61,25 @@ take_step(void *ctx, const struct qos_request *r)
     return true;
 }
 
+static size_t wrong;
+
+static int
+diff_of(const struct qos_entry *from, size_t n)
+{
+    struct qos_diff d = {port2, from, n, want, n_want, take_step, NULL, 99};
+    int result = qos_diff(&d, &err);
+    wrong = d.wrong;
+    return result;
+}
+
 static int
 diff(bool carry)
 {
-    size_t at;
     n_now = n_steps = 0;
     steps[0] = 0;
     carry_out = carry;
     assert_int_equal(qos_dump(qos, 2, QOS_ALL_CLASSES, take_entry, NULL, &err), 0);
-    return qos_diff(&port2, now, n_now, want, n_want, take_step, NULL, &at, &err);
+    return diff_of(now, n_now);
 }
 
 /* Carries it out in these steps; then there is nothing left to do. */
@@ -89,11 +99,9 @@ apply(const char *expected)
 static void
 wants_nonsense(unsigned code, size_t where)
 {
-    size_t at = 99;
     n_now = n_steps = 0;
-    assert_int_equal(qos_diff(&port2, NULL, 0, want, n_want, take_step, NULL, &at, &err),
-                     QOS_ERR(code));
-    assert_int_equal(at, where);
+    assert_int_equal(diff_of(NULL, 0), QOS_ERR(code));
+    assert_int_equal(wrong, where);
     assert_int_equal(n_steps, 0);
     n_want = 0;
 }
@@ -287,7 +295,6 @@ test_root_class(void **state)
 static void
 test_default_class(void **state)
 {
-    size_t at;
     wanted("htb", "default=20");
     wanted("htb", "class=20,rate=1mbit");
     assert_int_equal(diff(true), 0);
@@ -297,11 +304,11 @@ test_default_class(void **state)
     assert_int_equal(qos_dump(qos, 2, QOS_ALL_CLASSES, take_entry, NULL, &err), 0);
     carry_out = false;
     now[0].config.class_id = 20; /* as the switch shows it */
-    assert_int_equal(qos_diff(&port2, now, n_now, want, n_want, take_step, NULL, &at, &err), 0);
+    assert_int_equal(diff_of(now, n_now), 0);
     assert_int_equal(n_steps, 0);
     now[0].config.class_id = 30;
     steps[0] = 0;
-    assert_int_equal(qos_diff(&port2, now, n_now, want, n_want, take_step, NULL, &at, &err), 0);
+    assert_int_equal(diff_of(now, n_now), 0);
     assert_string_equal(steps, "htb cmd=change,port=2,default=20\n");
 }
 
@@ -515,12 +522,11 @@ kernel_made_afresh(void)
                             .mtu = 1500,
                             .txqueuelen = 1000,
                             .speed = 100000000};
-    size_t at;
     fake_init(&other);
     assert_int_equal(qos_new(&qos, &other.base, NULL), 0);
     assert_int_equal(qos_port_add(qos, &port), 0);
     carry_out = true;
-    assert_int_equal(qos_diff(&port2, NULL, 0, want, n_want, take_step, NULL, &at, &err), 0);
+    assert_int_equal(diff_of(NULL, 0), 0);
     char *text = fake_text(&other);
     qos_free(qos);
     fake_free(&other);

@@ -175,18 +175,17 @@ check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
 {
     for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
         struct qos_profile_part *part = &p->part[dir];
-        struct qos_diff_port port = {
-            .port_no = no,
-            .dir = (enum qos_direction)dir,
-            .env = {.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed}};
         struct qos_error e;
-        size_t at;
         for (unsigned i = 0, told = 0; i < TRIES && told < QOS_PROFILE_MISTAKES && part->n; i++) {
-            if (qos_diff(&port, NULL, 0, part->want, part->n, take_nothing, NULL, &at, &e) <= 0)
+            struct qos_diff d = {.port = {no, (enum qos_direction)dir, queues_env(speed)},
+                                 .want = part->want,
+                                 .n_want = part->n,
+                                 .fn = take_nothing};
+            if (qos_diff(&d, &e) <= 0)
                 break;
-            if (!follows_wrong(p, dir, &part->want[at]) && ++told)
-                say_line(c, p->file, part->line[at], "port %u: %s", (unsigned)no, e.text);
-            drop_wrong(c, p, dir, at);
+            if (!follows_wrong(p, dir, &part->want[d.wrong]) && ++told)
+                say_line(c, p->file, part->line[d.wrong], "port %u: %s", (unsigned)no, e.text);
+            drop_wrong(c, p, dir, d.wrong);
         }
     }
     return DPCTL_USAGE;
@@ -201,13 +200,15 @@ compare_port(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed,
     for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
         const struct qos_profile_part *part = &p->part[dir];
         struct collect l = {c, steps, p, part, 0};
-        struct qos_diff_port port = {
-            .port_no = no,
-            .dir = (enum qos_direction)dir,
-            .env = {.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed}};
+        struct qos_diff d = {.port = {no, (enum qos_direction)dir, queues_env(speed)},
+                             .now = now.v,
+                             .n_now = now.n,
+                             .want = part->want,
+                             .n_want = part->n,
+                             .fn = take_step,
+                             .ctx = &l};
         struct qos_error e;
-        size_t at;
-        int err = qos_diff(&port, now.v, now.n, part->want, part->n, take_step, &l, &at, &e);
+        int err = qos_diff(&d, &e);
         if (err > 0 && part->n)
             return check_lines(c, p, no, speed);
         if (err)

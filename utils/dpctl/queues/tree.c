@@ -105,7 +105,7 @@ make_view(struct ctx *c, const struct queue_entries *entries, const struct of_li
     qsort(o.v, o.n, sizeof *o.v, by_place);
     for (size_t i = 0; i < o.n; i++) { /* entries without a parent here are not indented */
         uint64_t speed = ports_speed(ports_desc(ports, o.v[i]->config.port_no));
-        o.env = (struct qos_env){.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = speed};
+        o.env = queues_env(speed);
         put_entry(&o, i, 0, speed, speed);
     }
     return DPCTL_OK;

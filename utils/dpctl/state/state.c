@@ -326,18 +326,19 @@ set_tree(struct restoring *r, const struct of_port *p, enum qos_direction dir,
          const struct queue_entries *now, const struct qos_request *all, size_t n_all)
 {
     struct qos_request *want = of_arena_array(&r->c->arena, n_all + 1, sizeof *want);
-    struct qos_diff_port port = {
-        .port_no = p->port_no,
-        .dir = dir,
-        .env = {.mtu = USUAL_MTU, .txqueuelen = USUAL_TXQUEUELEN, .speed = ports_speed(p)}};
+    struct qos_diff d = {.port = {p->port_no, dir, queues_env(ports_speed(p))},
+                         .now = now->v,
+                         .n_now = now->n,
+                         .want = want,
+                         .fn = take_step,
+                         .ctx = r};
     struct qos_error e;
-    size_t n = 0, at;
     if (!want)
         return say_memory(r->c);
     for (size_t i = 0; i < n_all; i++)
         if (all[i].port_no == p->port_no && all[i].values.v[QOS_DIRECTION] == (uint64_t)dir)
-            want[n++] = all[i];
-    if (qos_diff(&port, now->v, now->n, want, n, take_step, r, &at, &e))
+            want[d.n_want++] = all[i];
+    if (qos_diff(&d, &e))
         return say_failed(r->c, "port %u: %s", (unsigned)p->port_no, e.text);
     return DPCTL_OK;
 }

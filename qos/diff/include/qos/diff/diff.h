@@ -18,18 +18,25 @@ struct qos_diff_port {
 /* One request.  false: stop. */
 typedef bool qos_step_fn(void *ctx, const struct qos_request *step);
 
-/* Calls `fn` with each request, in order.  `now` are entries of a QOS_DUMP; those of other ports
- * and of the other direction are ignored.  `want` are ADD requests; their port and direction are
- * ignored.  First deletes what isn't wanted, from below; then adds and changes classes, parents
- * before children, in place where possible.
+struct qos_diff {
+    struct qos_diff_port port;
+    const struct qos_entry
+        *now; /* of a QOS_DUMP; those of other ports and of the other direction are ignored */
+    size_t n_now;
+    const struct qos_request *want; /* ADD requests; their port and direction are ignored */
+    size_t n_want;
+    qos_step_fn *fn;
+    void *ctx;
+    size_t wrong; /* set: which of `want` makes no sense */
+};
+
+/* Calls `fn` with each request, in order.  First deletes what isn't wanted, from below; then adds and
+ * changes classes, parents before children, in place where possible.
  *
  * What `want` does not give has its default.  A root class that isn't given has the link's speed;
  * the switch's own default class is left alone.
  *
- * 0, -ENOMEM, or an OpenFlow error in *e if `want` makes no sense: *at is the index of the wrong
- * one, and `fn` was not called. */
-int qos_diff(const struct qos_diff_port *port, const struct qos_entry *now, size_t n_now,
-             const struct qos_request *want, size_t n_want, qos_step_fn *fn, void *ctx, size_t *at,
-             struct qos_error *e);
+ * 0, -ENOMEM, or an OpenFlow error in *e if `want` makes no sense; then `fn` was not called. */
+int qos_diff(struct qos_diff *q, struct qos_error *e);
 
 #endif

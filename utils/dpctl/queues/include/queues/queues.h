@@ -8,9 +8,12 @@
 #include <qos/sched/name.h>
 #include <qos/wire/entry.h>
 
-/* A switch does not report these two of its interfaces: these are the usual values. */
-#define USUAL_MTU        1500
-#define USUAL_TXQUEUELEN 1000
+/* A switch does not report MTU and txqueuelen of its interfaces: these are the usual values. */
+static inline struct qos_env
+queues_env(uint64_t speed)
+{
+    return (struct qos_env){.mtu = 1500, .txqueuelen = 1000, .speed = speed};
+}
 
 /* -------------------------------------------------------------- asking (ask.c)
  * Answers are in the arena. */
