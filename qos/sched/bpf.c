@@ -12,11 +12,7 @@
 #define KIND_MAX 15 /* IFNAMSIZ with its NUL */
 
 static const struct qos_field fields[] = {
-    {.names = "name|kind",
-     .slot = QOS_NAME,
-     .unit = QOS_U_NAME,
-     .where = QOS_QDISC_SET | QOS_NEEDED,
-     QOS_PROP(NAME),
+    {QOS_FIELD("name|kind", NAME, NAME, QOS_QDISC_SET | QOS_NEEDED), QOS_PROP(NAME),
      .help = "kind that the BPF program has registered: 1 to 15 of a to z, 0 to 9 and _"},
 };
 

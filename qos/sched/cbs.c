@@ -7,22 +7,11 @@
 #define SPEED_MAX (2000000000 * KBIT) /* the kernel keeps kbit/s in 31 bits */
 
 static const struct qos_field fields[] = {
-    {.names = "rate|idleslope",
-     .slot = QOS_RATE,
-     .unit = QOS_U_RATE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RATE),
-     .min = KBIT,
-     .max = SPEED_MAX,
-     .kept = QOS_KEPT_KBIT,
+    {QOS_FIELD("rate|idleslope", RATE, RATE, QOS_QDISC_SET), QOS_PROP(RATE),
+     QOS_RANGE(KBIT, SPEED_MAX), .kept = QOS_KEPT_KBIT,
      .help = "reserved rate (802.1Q's idleSlope), below the link's speed"},
-    {.names = "burst|hicredit",
-     .slot = QOS_BURST,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(BURST),
-     .min = 1,
-     .max = 0x7fffffff,
+    {QOS_FIELD("burst|hicredit", BURST, SIZE, QOS_QDISC_SET), QOS_PROP(BURST),
+     QOS_RANGE(1, 0x7fffffff),
      .help = "most credit in bytes (hiCredit; default: a full frame's time at the rate)"},
     QOS_FIELD_OFFLOAD,
 };

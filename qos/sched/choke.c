@@ -9,22 +9,10 @@
 #define LIMIT_MAX 131071 /* the kernel's CHOKE_MAX_QUEUE */
 
 static const struct qos_field fields[] = {
-    {.names = "limit",
-     .slot = QOS_LIMIT,
-     .unit = QOS_U_PACKETS,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(LIMIT),
-     .min = 1,
-     .max = LIMIT_MAX,
+    {QOS_FIELD("limit", LIMIT, PACKETS, QOS_QDISC_SET), QOS_PROP(LIMIT), QOS_RANGE(1, LIMIT_MAX),
      .help = "longest queue in packets (default 1000)"},
     QOS_FIELD_ECN(0),
-    {.names = "max",
-     .slot = QOS_RED_MAX,
-     .unit = QOS_U_PACKETS,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_MAX),
-     .min = 2,
-     .max = LIMIT_MAX,
+    {QOS_FIELD("max", RED_MAX, PACKETS, QOS_QDISC_SET), QOS_PROP(RED_MAX), QOS_RANGE(2, LIMIT_MAX),
      .help = "average queue where all is marked (default: limit / 4); marking begins at a third"},
     QOS_FIELDS_RED_AVERAGE("5 / 9 of max"),
 };

@@ -5,22 +5,10 @@
 #include <linux/pkt_sched.h>
 
 static const struct qos_field fields[] = {
-    {.names = "parent",
-     .slot = QOS_PARENT,
-     .unit = QOS_U_CLASS,
-     .where = QOS_CLASS_SET,
-     QOS_PROP(PARENT),
-     .max = QOS_CLASS_MAX,
+    {QOS_FIELD("parent", PARENT, CLASS, QOS_CLASS_SET), QOS_PROP(PARENT), .max = QOS_CLASS_MAX,
      .help = "0 (default): drr has no class below another"},
-    {.names = "quantum",
-     .slot = QOS_QUANTUM,
-     .unit = QOS_U_SIZE,
-     .where = QOS_CLASS_SET,
-     QOS_PROP(QUANTUM),
-     .min = 64,
-     .max = 1048576,
-     .attr = TCA_DRR_QUANTUM,
-     .help = "bytes a class sends in its turn (default: a full frame)"},
+    {QOS_FIELD("quantum", QUANTUM, SIZE, QOS_CLASS_SET), QOS_PROP(QUANTUM), QOS_RANGE(64, 1048576),
+     .attr = TCA_DRR_QUANTUM, .help = "bytes a class sends in its turn (default: a full frame)"},
     QOS_FIELD_NAME,
     QOS_FIELD_PROMISE, /* of drops: nothing is guaranteed */
 };

@@ -3,11 +3,7 @@
 #include "rows.h"
 
 static const struct qos_field fields[] = {
-    {.names = "latency|delta",
-     .slot = QOS_LATENCY,
-     .unit = QOS_U_USEC,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(LATENCY_US),
+    {QOS_FIELD("latency|delta", LATENCY, USEC, QOS_QDISC_SET), QOS_PROP(LATENCY_US),
      .max = 2147483, /* the kernel keeps nanoseconds in 31 bits */
      .help = "how long before its time a packet goes to the driver (default 0)"},
     QOS_FIELD_OFFLOAD,

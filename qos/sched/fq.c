@@ -11,17 +11,9 @@
 static const struct qos_field fields[] = {
     QOS_FIELD_QUANTUM(TCA_FQ_QUANTUM, 1, "2 frames"),
     QOS_FIELD_LIMIT(TCA_FQ_PLIMIT, "10000"),
-    {.names = "max_rate|maxrate",
-     .slot = QOS_MAX_RATE,
-     .unit = QOS_U_RATE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(MAX_RATE),
-     .min = QOS_RATE_MIN,
-     .max = FLOW_RATE_MAX,
-     .attr = TCA_FQ_FLOW_MAX_RATE,
-     .none = NO_FLOW_RATE,
-     .kept = QOS_KEPT_BYTES,
-     .help = "most that a flow may send (default 0: no limit)"},
+    {QOS_FIELD("max_rate|maxrate", MAX_RATE, RATE, QOS_QDISC_SET), QOS_PROP(MAX_RATE),
+     QOS_RANGE(QOS_RATE_MIN, FLOW_RATE_MAX), .attr = TCA_FQ_FLOW_MAX_RATE, .none = NO_FLOW_RATE,
+     .kept = QOS_KEPT_BYTES, .help = "most that a flow may send (default 0: no limit)"},
     QOS_FIELD_CE_THRESHOLD(TCA_FQ_CE_THRESHOLD, QOS_U32_MAX, QOS_KEPT_EXACT),
 };
 

@@ -14,13 +14,7 @@
     }
 
 static const struct qos_field fields[] = {
-    {.names = "limit",
-     .slot = QOS_LIMIT,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(LIMIT),
-     .min = 1,
-     .max = QOS_U32_MAX,
+    {QOS_FIELD("limit", LIMIT, SIZE, QOS_QDISC_SET), QOS_PROP(LIMIT), QOS_RANGE(1, QOS_U32_MAX),
      .help = "bytes that may wait in all (default: txqueuelen x MTU, and the largest of dp0 to "
              "dp15)"},
     QOS_FIELD_ECN(0),
@@ -65,12 +59,8 @@ qos_gred_derive(const struct qos_values *v, unsigned dp, struct qos_precedence *
         return false;
     *p = qos_precedence_get(&v->v[slot]);
     uint64_t burst = (2ull * p->min + p->max) / (3 * AVPKT);
-    struct qos_red_of of = {.min = p->min,
-                            .max = p->max,
-                            .avpkt = AVPKT,
-                            .burst = burst ? burst : 1,
-                            .bandwidth = v->v[QOS_RED_BANDWIDTH],
-                            .ppm = p->ppm};
+    struct qos_red_of of = {QOS_RANGE(p->min, p->max), .avpkt = AVPKT, .burst = burst ? burst : 1,
+                            .bandwidth = v->v[QOS_RED_BANDWIDTH], .ppm = p->ppm};
     return qos_red_derive(&of, red);
 }
 

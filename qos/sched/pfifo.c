@@ -3,14 +3,8 @@
 #include "rows.h"
 
 static const struct qos_field fields[] = {
-    {.names = "limit",
-     .slot = QOS_LIMIT,
-     .unit = QOS_U_PACKETS,
-     .where = QOS_QDISC_SET,
-     .fixed = 4,
-     QOS_PROP(LIMIT),
-     .max = QOS_U32_MAX,
-     .help = "longest queue in packets (default: the interface's txqueuelen)"},
+    {QOS_FIELD("limit", LIMIT, PACKETS, QOS_QDISC_SET), .fixed = 4, QOS_PROP(LIMIT),
+     .max = QOS_U32_MAX, .help = "longest queue in packets (default: the interface's txqueuelen)"},
 };
 
 static void

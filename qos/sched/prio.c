@@ -3,20 +3,9 @@
 #include "rows.h"
 
 static const struct qos_field fields[] = {
-    {.names = "bands",
-     .slot = QOS_BANDS,
-     .unit = QOS_U_COUNT,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(BANDS),
-     .min = 2,
-     .max = QOS_BANDS_MAX,
+    {QOS_FIELD("bands", BANDS, COUNT, QOS_QDISC_SET), QOS_PROP(BANDS), QOS_RANGE(2, QOS_BANDS_MAX),
      .help = "number of bands (default 3)"},
-    {.names = "priomap",
-     .slot = QOS_PRIOMAP,
-     .unit = QOS_U_PRIOMAP,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(PRIOMAP),
-     .max = 255,
+    {QOS_FIELD("priomap", PRIOMAP, PRIOMAP, QOS_QDISC_SET), QOS_PROP(PRIOMAP), .max = 255,
      .help = "band of each of the 16 priorities (default: tc's)"},
 };
 

@@ -8,38 +8,16 @@
 #include <math.h>
 
 static const struct qos_field fields[] = {
-    {.names = "threshold|min",
-     .slot = QOS_THRESHOLD,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET | QOS_NEEDED,
-     .fixed = 4,
-     .max = QOS_U32_MAX,
-     .help = "average queue in bytes where marking begins"},
-    {.names = "limit",
-     .slot = QOS_LIMIT,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET | QOS_NEEDED,
-     .fixed = 4,
-     QOS_PROP(LIMIT),
-     .max = QOS_U32_MAX,
-     .help = "hard limit of the real queue in bytes"},
+    {QOS_FIELD("threshold|min", THRESHOLD, SIZE, QOS_QDISC_SET | QOS_NEEDED), .fixed = 4,
+     .max = QOS_U32_MAX, .help = "average queue in bytes where marking begins"},
+    {QOS_FIELD("limit", LIMIT, SIZE, QOS_QDISC_SET | QOS_NEEDED), .fixed = 4, QOS_PROP(LIMIT),
+     .max = QOS_U32_MAX, .help = "hard limit of the real queue in bytes"},
     QOS_FIELD_ECN(0),
-    {.names = "max",
-     .slot = QOS_RED_MAX,
-     .unit = QOS_U_SIZE,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_MAX),
-     .min = 1,
-     .max = QOS_U32_MAX,
+    {QOS_FIELD("max", RED_MAX, SIZE, QOS_QDISC_SET), QOS_PROP(RED_MAX), QOS_RANGE(1, QOS_U32_MAX),
      .help = "average queue where all is marked (default: 3 x threshold)"},
     QOS_FIELDS_RED_AVERAGE("(2 min + max) / (3 avpkt)"),
-    {.names = "adaptive|adaptative",
-     .slot = QOS_RED_ADAPTIVE,
-     .unit = QOS_U_BOOL,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(RED_ADAPTIVE),
-     .max = 1,
-     .help = "let the kernel find the probability"},
+    {QOS_FIELD("adaptive|adaptative", RED_ADAPTIVE, BOOL, QOS_QDISC_SET), QOS_PROP(RED_ADAPTIVE),
+     .max = 1, .help = "let the kernel find the probability"},
 };
 
 uint64_t
@@ -67,10 +45,8 @@ resolve(struct qos_values *v, const struct qos_env *env)
 struct qos_red_of
 qos_red_of_values(const struct qos_values *v)
 {
-    return (struct qos_red_of){.min = v->v[QOS_THRESHOLD],
-                               .max = v->v[QOS_RED_MAX],
-                               .avpkt = v->v[QOS_RED_AVPKT],
-                               .burst = v->v[QOS_RED_BURST],
+    return (struct qos_red_of){QOS_RANGE(v->v[QOS_THRESHOLD], v->v[QOS_RED_MAX]),
+                               .avpkt = v->v[QOS_RED_AVPKT], .burst = v->v[QOS_RED_BURST],
                                .bandwidth = v->v[QOS_RED_BANDWIDTH],
                                .ppm = v->v[QOS_RED_PROBABILITY]};
 }

@@ -19,7 +19,10 @@
 #define QOS_RATE_MAX    10000000000000000ull
 #define QOS_TIME_MAX_US 3600000000ull
 
-#define QOS_PROP(type) .prop = OFP_QOS_PROP_##type
+/* How a field's row begins: its names, slot, unit, and where it may stand. */
+#define QOS_FIELD(n, s, u, w)  .names = n, .slot = QOS_##s, .unit = QOS_U_##u, .where = w
+#define QOS_PROP(type)         .prop = OFP_QOS_PROP_##type
+#define QOS_RANGE(least, most) .min = least, .max = most
 
 /* The row of `ecn`; a: its attribute, or 0. */
 #define QOS_FIELD_ECN(a)                                                                           \

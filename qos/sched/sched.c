@@ -10,21 +10,11 @@
 
 /* What every scheduler has. */
 static const struct qos_field common[] = {
-    {.names = "direction",
-     .slot = QOS_DIRECTION,
-     .unit = QOS_U_ENUM,
-     .where = QOS_ON_QDISC | QOS_ON_CLASS | QOS_ON_SET | QOS_ON_DEL,
-     QOS_PROP(DIRECTION),
-     .max = 1,
-     .words = "out|in",
+    {QOS_FIELD("direction", DIRECTION, ENUM, QOS_ON_QDISC | QOS_ON_CLASS | QOS_ON_SET | QOS_ON_DEL),
+     QOS_PROP(DIRECTION), .max = 1, .words = "out|in",
      .help = "what leaves by the port (default), or what enters by it"},
-    {.names = "children|with_children",
-     .slot = QOS_WITH_CHILDREN,
-     .unit = QOS_U_BOOL,
-     .where = QOS_ON_CLASS | QOS_ON_DEL,
-     QOS_PROP(WITH_CHILDREN),
-     .max = 1,
-     .help = "delete what hangs below as well"},
+    {QOS_FIELD("children|with_children", WITH_CHILDREN, BOOL, QOS_ON_CLASS | QOS_ON_DEL),
+     QOS_PROP(WITH_CHILDREN), .max = 1, .help = "delete what hangs below as well"},
 };
 
 const struct qos_field *

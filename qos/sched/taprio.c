@@ -6,13 +6,8 @@
 #define CYCLE_US 10000
 
 static const struct qos_field fields[] = {
-    {.names = "cycle|interval",
-     .slot = QOS_INTERVAL,
-     .unit = QOS_U_USEC,
-     .where = QOS_QDISC_SET,
-     QOS_PROP(INTERVAL_US),
-     .min = 1000,
-     .max = 1000000,
+    {QOS_FIELD("cycle|interval", INTERVAL, USEC, QOS_QDISC_SET), QOS_PROP(INTERVAL_US),
+     QOS_RANGE(1000, 1000000),
      .help = "time in which each band has had its turn, all the same (default 10 ms)"},
     QOS_FIELDS_TX_BANDS,
 };
