@@ -220,9 +220,9 @@ class Metrics(Dpctl):
                 self.check(run(switch, '--timeout', '1', 'metrics', '--to', d + '/x'), 1)
             self.assertEqual(os.listdir(d), [])
 
-    def test_the_document(self):
-        done = subprocess.run([sys.executable, ROOT + '/scripts/metrics-table', '--check',
-                               fixture.DPCTL, ROOT + '/docs/metrics.md'], text=True,
+    def test_the_document_and_the_exporters_rows(self):
+        done = subprocess.run([sys.executable, ROOT + '/scripts/metrics-table', '--check', fixture.DPCTL,
+                               ROOT + '/docs/metrics.md', ROOT + '/controllers/python/ofqos/exporter/families.py'], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ''))
 

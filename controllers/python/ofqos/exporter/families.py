@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All metrics, as `dpctl metrics` has them (a test compares the two with docs/metrics.md), and those that only the
-exporter has (docs/exporter.md)."""
+"""All metrics, as `dpctl metrics` has them (scripts/metrics-table writes their rows; a test compares), and those that
+only the exporter has (docs/exporter.md)."""
 from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple
@@ -39,6 +39,7 @@ class Family(NamedTuple):
 _Rows = Tuple[Tuple[str, Tuple[Tuple[str, str, str], ...]], ...]    # labels: type, name, help
 
 SWITCH_ROWS: _Rows = (
+    # metrics
     ('version', (
         ('info', 'switch', "The switch's version, in a label"),
     )),
@@ -87,8 +88,7 @@ SWITCH_ROWS: _Rows = (
         ('counter', 'queue_marks', 'Packets marked (ECN) instead of dropped'),
         ('gauge', 'queue_backlog_bytes', 'Bytes that wait'),
         ('gauge', 'queue_backlog_packets', 'Packets that wait'),
-        ('counter', 'queue_borrowed_packets',
-         'Packets sent above its own rate, with what the class above lent (HTB)'),
+        ('counter', 'queue_borrowed_packets', 'Packets sent above its own rate, with what the class above lent (HTB)'),
         ('counter', 'queue_lended_packets',
          'Packets sent at its own rate (HTB); of a class above others, those sent with what it lent'),
         ('counter', 'queue_backlogged_seconds',
@@ -173,10 +173,9 @@ SWITCH_ROWS: _Rows = (
     )),
     ('event', (
         ('counter', 'channel_events', 'What happened on all control connections'),
-    )),
-    ('event', (
         ('counter', 'events', 'The other counters of the switch, by their names'),
     )),
+    # end
 )
 OWN_ROWS: _Rows = (
     ('address', (
