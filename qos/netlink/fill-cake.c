@@ -20,12 +20,8 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     /* A kernel without conntrack refuses any NAT attribute; a new CAKE has no NAT anyway. */
     if (!v->v[QOS_NAT] && nlmsg_hdr(msg)->nlmsg_flags & NLM_F_CREATE)
         qos_unset(&given, QOS_NAT);
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || netlink_fill_fields(msg, cake, OFP_QOS_QDISC, &given) ||
-        (!qos_has(v, QOS_OVERHEAD) && fill_no_overhead(msg)))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return netlink_fill_fields(msg, cake, OFP_QOS_QDISC, &given) ||
+           (!qos_has(v, QOS_OVERHEAD) && fill_no_overhead(msg));
 }
 
 static void
@@ -38,4 +34,4 @@ read_options(struct nlattr *options, struct qos_values *v)
         qos_unset(v, QOS_RATE);
 }
 
-const struct filler netlink_fill_cake = {fill, read_options};
+const struct filler netlink_fill_cake = {fill, read_options, true};

@@ -5,7 +5,6 @@
 #include <qos/sched/precedence.h>
 
 #include <linux/pkt_sched.h>
-#include <string.h>
 
 /* A packet whose precedence doesn't exist gets the lowest one that does. */
 static int
@@ -20,12 +19,8 @@ fill(struct nl_msg *msg, const struct qos_values *v)
         opt.def_DP = dp;
         opt.grio = qos_precedence_get(&v->v[slot]).prio != 0;
     }
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_GRED_DPS, sizeof opt, &opt) ||
-        nla_put_u32(msg, TCA_GRED_LIMIT, (uint32_t)v->v[QOS_LIMIT]))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_GRED_DPS, sizeof opt, &opt) ||
+           nla_put_u32(msg, TCA_GRED_LIMIT, (uint32_t)v->v[QOS_LIMIT]);
 }
 
 static unsigned
@@ -62,33 +57,24 @@ fill_step(struct nl_msg *msg, const struct qos_values *v, unsigned step)
                                .Plog = red.plog,
                                .Scell_log = red.cell_log,
                                .prio = (uint8_t)p.prio};
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_GRED_PARMS, sizeof opt, &opt) ||
-        nla_put(msg, TCA_GRED_STAB, sizeof red.idle, red.idle) ||
-        nla_put_u32(msg, TCA_GRED_MAX_P, red.max_p))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_GRED_PARMS, sizeof opt, &opt) ||
+           nla_put(msg, TCA_GRED_STAB, sizeof red.idle, red.idle) ||
+           nla_put_u32(msg, TCA_GRED_MAX_P, red.max_p);
 }
 
 /* The kernel reports all 16; those that don't exist have a number beyond 15. */
 static void
 read_options(struct nlattr *options, struct qos_values *v)
 {
-    struct nlattr *tb[TCA_GRED_MAX + 1];
     struct tc_gred_qopt opt[QOS_PRECEDENCES];
     struct tc_gred_sopt table;
-    uint32_t max_p[QOS_PRECEDENCES];
-    if (nla_parse_nested(tb, TCA_GRED_MAX, options, NULL) || !tb[TCA_GRED_PARMS] ||
-        !tb[TCA_GRED_DPS] || !tb[TCA_GRED_MAX_P] || !tb[TCA_GRED_LIMIT] ||
-        nla_len(tb[TCA_GRED_PARMS]) < (int)sizeof opt ||
-        nla_len(tb[TCA_GRED_DPS]) < (int)sizeof table ||
-        nla_len(tb[TCA_GRED_MAX_P]) < (int)sizeof max_p || nla_len(tb[TCA_GRED_LIMIT]) < 4)
+    uint32_t max_p[QOS_PRECEDENCES], limit;
+    if (!netlink_read_attr(options, TCA_GRED_PARMS, opt, sizeof opt) ||
+        !netlink_read_attr(options, TCA_GRED_DPS, &table, sizeof table) ||
+        !netlink_read_attr(options, TCA_GRED_MAX_P, max_p, sizeof max_p) ||
+        !netlink_read_attr(options, TCA_GRED_LIMIT, &limit, sizeof limit))
         return;
-    memcpy(opt, nla_data(tb[TCA_GRED_PARMS]), sizeof opt);
-    memcpy(&table, nla_data(tb[TCA_GRED_DPS]), sizeof table);
-    memcpy(max_p, nla_data(tb[TCA_GRED_MAX_P]), sizeof max_p);
-    qos_put(v, QOS_LIMIT, nla_get_u32(tb[TCA_GRED_LIMIT]));
+    qos_put(v, QOS_LIMIT, limit);
     qos_put(v, QOS_ECN, (table.flags & TC_RED_ECN) != 0);
     for (unsigned dp = 0; dp < QOS_PRECEDENCES; dp++) {
         uint64_t slots[QOS_PRECEDENCE_SLOTS];
@@ -103,5 +89,5 @@ read_options(struct nlattr *options, struct qos_values *v)
     }
 }
 
-const struct filler netlink_fill_gred = {fill, read_options};
+const struct filler netlink_fill_gred = {fill, read_options, true};
 const struct stepper netlink_steps_gred = {steps, fill_step};

@@ -21,4 +21,4 @@ read_options(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_DEFAULT, opt.defcls);
 }
 
-const struct filler netlink_fill_hfsc = {fill, read_options};
+const struct filler netlink_fill_hfsc = {fill, read_options, false};

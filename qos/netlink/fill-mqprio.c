@@ -82,14 +82,10 @@ taprio_fill(struct nl_msg *msg, const struct qos_values *v)
 {
     struct tc_mqprio_qopt opt = fill_bands(v);
     bool hw = v->v[QOS_OFFLOAD];
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_TAPRIO_ATTR_PRIOMAP, sizeof opt, &opt) || fill_schedule(msg, v) ||
-        nla_put_u64(msg, TCA_TAPRIO_ATTR_SCHED_BASE_TIME, 0) ||
-        (hw ? nla_put_u32(msg, TCA_TAPRIO_ATTR_FLAGS, FULL_OFFLOAD)
-            : nla_put_u32(msg, TCA_TAPRIO_ATTR_SCHED_CLOCKID, CLOCK_TAI)))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_TAPRIO_ATTR_PRIOMAP, sizeof opt, &opt) || fill_schedule(msg, v) ||
+           nla_put_u64(msg, TCA_TAPRIO_ATTR_SCHED_BASE_TIME, 0) ||
+           (hw ? nla_put_u32(msg, TCA_TAPRIO_ATTR_FLAGS, FULL_OFFLOAD)
+               : nla_put_u32(msg, TCA_TAPRIO_ATTR_SCHED_CLOCKID, CLOCK_TAI));
 }
 
 static uint64_t
@@ -128,5 +124,5 @@ taprio_read(struct nlattr *options, struct qos_values *v)
     qos_put(v, QOS_OFFLOAD, hw);
 }
 
-const struct filler netlink_fill_mqprio = {mqprio_fill, mqprio_read};
-const struct filler netlink_fill_taprio = {taprio_fill, taprio_read};
+const struct filler netlink_fill_mqprio = {mqprio_fill, mqprio_read, false};
+const struct filler netlink_fill_taprio = {taprio_fill, taprio_read, true};

@@ -61,4 +61,4 @@ read_options(struct nlattr *options, struct qos_values *v)
         qos_put(v, QOS_RATE, nla_get_u64(a) * 8);
 }
 
-const struct filler netlink_fill_netem = {fill, read_options};
+const struct filler netlink_fill_netem = {fill, read_options, false};

@@ -44,18 +44,16 @@ static int
 ets_fill(struct nl_msg *msg, const struct qos_values *v)
 {
     uint8_t map[16];
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS), *inner;
-    if (!nest || nla_put_u8(msg, TCA_ETS_NBANDS, (uint8_t)v->v[QOS_BANDS]))
+    if (nla_put_u8(msg, TCA_ETS_NBANDS, (uint8_t)v->v[QOS_BANDS]))
         return -1;
     netlink_fill_priomap(map, v);
-    inner = qos_has(v, QOS_PRIOMAP) ? nla_nest_start(msg, TCA_ETS_PRIOMAP) : NULL;
+    struct nlattr *inner = qos_has(v, QOS_PRIOMAP) ? nla_nest_start(msg, TCA_ETS_PRIOMAP) : NULL;
     for (unsigned i = 0; inner && i < 16; i++) {
         if (nla_put_u8(msg, TCA_ETS_PRIOMAP_BAND, map[i]))
             return -1;
     }
     if (inner)
         nla_nest_end(msg, inner);
-    nla_nest_end(msg, nest);
     return 0;
 }
 
@@ -78,5 +76,5 @@ ets_read(struct nlattr *options, struct qos_values *v)
     netlink_read_priomap(v, map);
 }
 
-const struct filler netlink_fill_prio = {prio_fill, prio_read};
-const struct filler netlink_fill_ets = {ets_fill, ets_read};
+const struct filler netlink_fill_prio = {prio_fill, prio_read, false};
+const struct filler netlink_fill_ets = {ets_fill, ets_read, true};

@@ -52,10 +52,21 @@ netlink_fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s)
     return bytes < UINT32_MAX ? 0 : nla_put_u64(msg, attr, bytes);
 }
 
-uint64_t
-netlink_read_rate(const struct tc_ratespec *rate, struct nlattr *rate64)
+bool
+netlink_read_attr(const struct nlattr *options, int attr, void *to, int size)
 {
-    return 8 * (rate64 && nla_len(rate64) >= 8 ? nla_get_u64(rate64) : rate->rate);
+    const struct nlattr *a = nla_find(nla_data(options), nla_len(options), attr);
+    if (!a || nla_len(a) < size)
+        return false;
+    memcpy(to, nla_data(a), (size_t)size);
+    return true;
+}
+
+uint64_t
+netlink_read_rate(const struct tc_ratespec *rate, const struct nlattr *options, int rate64)
+{
+    uint64_t bytes;
+    return 8 * (netlink_read_attr(options, rate64, &bytes, sizeof bytes) ? bytes : rate->rate);
 }
 
 uint32_t

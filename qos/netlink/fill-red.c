@@ -31,32 +31,27 @@ fill(struct nl_msg *msg, const struct qos_values *v)
         opt.flags |= TC_RED_ECN;
     if (v->v[QOS_RED_ADAPTIVE])
         opt.flags |= TC_RED_ADAPTATIVE;
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_RED_PARMS, sizeof opt, &opt) ||
-        nla_put(msg, TCA_RED_STAB, sizeof red.idle, red.idle) ||
-        nla_put_u32(msg, TCA_RED_MAX_P, red.max_p))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_RED_PARMS, sizeof opt, &opt) ||
+           nla_put(msg, TCA_RED_STAB, sizeof red.idle, red.idle) ||
+           nla_put_u32(msg, TCA_RED_MAX_P, red.max_p);
 }
 
 static void
 read_options(struct nlattr *options, struct qos_values *v)
 {
-    struct nlattr *tb[TCA_RED_MAX + 1];
     struct tc_red_qopt opt;
-    if (nla_parse_nested(tb, TCA_RED_MAX, options, NULL) || !tb[TCA_RED_PARMS] ||
-        nla_len(tb[TCA_RED_PARMS]) < (int)sizeof opt)
+    uint32_t max_p;
+    if (!netlink_read_attr(options, TCA_RED_PARMS, &opt, sizeof opt))
         return;
-    memcpy(&opt, nla_data(tb[TCA_RED_PARMS]), sizeof opt);
     qos_put(v, QOS_LIMIT, opt.limit);
     qos_put(v, QOS_THRESHOLD, opt.qth_min);
     qos_put(v, QOS_RED_MAX, opt.qth_max);
     qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
     qos_put(v, QOS_RED_ADAPTIVE, (opt.flags & TC_RED_ADAPTATIVE) != 0);
     /* An adaptive RED changes its probability, so it is not what was given. */
-    if (!(opt.flags & TC_RED_ADAPTATIVE) && tb[TCA_RED_MAX_P] && nla_len(tb[TCA_RED_MAX_P]) >= 4)
-        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(nla_get_u32(tb[TCA_RED_MAX_P])));
+    if (!(opt.flags & TC_RED_ADAPTATIVE) &&
+        netlink_read_attr(options, TCA_RED_MAX_P, &max_p, sizeof max_p))
+        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(max_p));
 }
 
 static int
@@ -72,30 +67,24 @@ choke_fill(struct nl_msg *msg, const struct qos_values *v)
                                 .Plog = red.plog,
                                 .Scell_log = red.cell_log,
                                 .flags = v->v[QOS_ECN] ? TC_RED_ECN : 0};
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_CHOKE_PARMS, sizeof opt, &opt) ||
-        nla_put(msg, TCA_CHOKE_STAB, sizeof red.idle, red.idle) ||
-        nla_put_u32(msg, TCA_CHOKE_MAX_P, red.max_p))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_CHOKE_PARMS, sizeof opt, &opt) ||
+           nla_put(msg, TCA_CHOKE_STAB, sizeof red.idle, red.idle) ||
+           nla_put_u32(msg, TCA_CHOKE_MAX_P, red.max_p);
 }
 
 static void
 choke_read(struct nlattr *options, struct qos_values *v)
 {
-    struct nlattr *tb[TCA_CHOKE_MAX + 1];
     struct tc_choke_qopt opt;
-    if (nla_parse_nested(tb, TCA_CHOKE_MAX, options, NULL) || !tb[TCA_CHOKE_PARMS] ||
-        nla_len(tb[TCA_CHOKE_PARMS]) < (int)sizeof opt)
+    uint32_t max_p;
+    if (!netlink_read_attr(options, TCA_CHOKE_PARMS, &opt, sizeof opt))
         return;
-    memcpy(&opt, nla_data(tb[TCA_CHOKE_PARMS]), sizeof opt);
     qos_put(v, QOS_LIMIT, opt.limit);
     qos_put(v, QOS_RED_MAX, opt.qth_max);
     qos_put(v, QOS_ECN, (opt.flags & TC_RED_ECN) != 0);
-    if (tb[TCA_CHOKE_MAX_P] && nla_len(tb[TCA_CHOKE_MAX_P]) >= 4)
-        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(nla_get_u32(tb[TCA_CHOKE_MAX_P])));
+    if (netlink_read_attr(options, TCA_CHOKE_MAX_P, &max_p, sizeof max_p))
+        qos_put(v, QOS_RED_PROBABILITY, netlink_read_red_ppm(max_p));
 }
 
-const struct filler netlink_fill_red = {fill, read_options};
-const struct filler netlink_fill_choke = {choke_fill, choke_read};
+const struct filler netlink_fill_red = {fill, read_options, true};
+const struct filler netlink_fill_choke = {choke_fill, choke_read, true};

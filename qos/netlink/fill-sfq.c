@@ -33,4 +33,4 @@ read_options(struct nlattr *options, struct qos_values *v)
         qos_put(v, QOS_SFQ_DEPTH, opt.depth);
 }
 
-const struct filler netlink_fill_sfq = {fill, read_options};
+const struct filler netlink_fill_sfq = {fill, read_options, false};

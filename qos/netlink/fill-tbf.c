@@ -15,33 +15,26 @@ fill(struct nl_msg *msg, const struct qos_values *v)
     netlink_fill_rate(&opt.rate, rate, v);
     if (peak)
         netlink_fill_rate(&opt.peakrate, peak, v);
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
-        nla_put_u32(msg, TCA_TBF_BURST, burst) || netlink_fill_rate64(msg, TCA_TBF_RATE64, rate))
-        return -1;
-    if (peak && (netlink_fill_rate64(msg, TCA_TBF_PRATE64, peak) ||
-                 nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
+    return nla_put(msg, TCA_TBF_PARMS, sizeof opt, &opt) ||
+           nla_put_u32(msg, TCA_TBF_BURST, burst) ||
+           netlink_fill_rate64(msg, TCA_TBF_RATE64, rate) ||
+           (peak && (netlink_fill_rate64(msg, TCA_TBF_PRATE64, peak) ||
+                     nla_put_u32(msg, TCA_TBF_PBURST, peak_burst)));
 }
 
 static void
 read_options(struct nlattr *options, struct qos_values *v)
 {
-    struct nlattr *tb[TCA_TBF_MAX + 1];
     struct tc_tbf_qopt opt;
-    if (nla_parse_nested(tb, TCA_TBF_MAX, options, NULL) || !tb[TCA_TBF_PARMS] ||
-        nla_len(tb[TCA_TBF_PARMS]) < (int)sizeof opt)
+    if (!netlink_read_attr(options, TCA_TBF_PARMS, &opt, sizeof opt))
         return;
-    memcpy(&opt, nla_data(tb[TCA_TBF_PARMS]), sizeof opt);
-    uint64_t rate = netlink_read_rate(&opt.rate, tb[TCA_TBF_RATE64]);
+    uint64_t rate = netlink_read_rate(&opt.rate, options, TCA_TBF_RATE64);
     netlink_read_link(&opt.rate, v);
     qos_put(v, QOS_RATE, rate);
     qos_put(v, QOS_LIMIT, opt.limit);
     qos_put(v, QOS_BURST, netlink_link_room(v, netlink_read_ticks(opt.buffer, rate, true)));
     qos_put(v, QOS_PEAK_RATE,
-            opt.peakrate.rate ? netlink_read_rate(&opt.peakrate, tb[TCA_TBF_PRATE64]) : 0);
+            opt.peakrate.rate ? netlink_read_rate(&opt.peakrate, options, TCA_TBF_PRATE64) : 0);
 }
 
-const struct filler netlink_fill_tbf = {fill, read_options};
+const struct filler netlink_fill_tbf = {fill, read_options, true};

@@ -3,31 +3,10 @@
 #include "fill.h"
 
 #include <linux/pkt_sched.h>
-#include <string.h>
 #include <time.h>
 
 #define NS_PER_US 1000
 #define KBIT      1000
-
-static int
-put_nested(struct nl_msg *msg, int attr, const void *opt, int size)
-{
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    if (!nest || nla_put(msg, attr, size, opt))
-        return -1;
-    nla_nest_end(msg, nest);
-    return 0;
-}
-
-static bool
-get_nested(const struct nlattr *options, int attr, void *opt, int size)
-{
-    struct nlattr *a = nla_find(nla_data(options), nla_len(options), attr);
-    if (!a || nla_len(a) < size)
-        return false;
-    memcpy(opt, nla_data(a), (size_t)size);
-    return true;
-}
 
 static int
 cbs_fill(struct nl_msg *msg, const struct qos_values *v)
@@ -38,14 +17,14 @@ cbs_fill(struct nl_msg *msg, const struct qos_values *v)
                               .locredit = -(int32_t)v->v[QOS_CBURST],
                               .idleslope = idle,
                               .sendslope = idle - (int32_t)(v->v[QOS_PEAK_RATE] / KBIT)};
-    return put_nested(msg, TCA_CBS_PARMS, &opt, sizeof opt);
+    return nla_put(msg, TCA_CBS_PARMS, sizeof opt, &opt);
 }
 
 static void
 cbs_read(struct nlattr *options, struct qos_values *v)
 {
     struct tc_cbs_qopt opt;
-    if (!get_nested(options, TCA_CBS_PARMS, &opt, sizeof opt))
+    if (!netlink_read_attr(options, TCA_CBS_PARMS, &opt, sizeof opt))
         return;
     qos_put(v, QOS_RATE, (uint64_t)(uint32_t)opt.idleslope * KBIT);
     qos_put(v, QOS_BURST, (uint32_t)opt.hicredit);
@@ -59,18 +38,18 @@ etf_fill(struct nl_msg *msg, const struct qos_values *v)
     struct tc_etf_qopt opt = {.delta = (int32_t)v->v[QOS_LATENCY] * NS_PER_US,
                               .clockid = CLOCK_TAI,
                               .flags = v->v[QOS_OFFLOAD] ? TC_ETF_OFFLOAD_ON : 0};
-    return put_nested(msg, TCA_ETF_PARMS, &opt, sizeof opt);
+    return nla_put(msg, TCA_ETF_PARMS, sizeof opt, &opt);
 }
 
 static void
 etf_read(struct nlattr *options, struct qos_values *v)
 {
     struct tc_etf_qopt opt;
-    if (!get_nested(options, TCA_ETF_PARMS, &opt, sizeof opt))
+    if (!netlink_read_attr(options, TCA_ETF_PARMS, &opt, sizeof opt))
         return;
     qos_put(v, QOS_LATENCY, (uint32_t)opt.delta / NS_PER_US);
     qos_put(v, QOS_OFFLOAD, (opt.flags & TC_ETF_OFFLOAD_ON) != 0);
 }
 
-const struct filler netlink_fill_cbs = {cbs_fill, cbs_read};
-const struct filler netlink_fill_etf = {etf_fill, etf_read};
+const struct filler netlink_fill_cbs = {cbs_fill, cbs_read, true};
+const struct filler netlink_fill_etf = {etf_fill, etf_read, true};

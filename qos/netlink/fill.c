@@ -6,20 +6,6 @@
 #include <linux/pkt_sched.h>
 #include <string.h>
 
-/* Without such fields (DRR's qdisc) there are no options at all. */
-static int
-fill_options(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
-             const struct qos_values *v)
-{
-    if (!netlink_has_fields(sched, object))
-        return 0;
-    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
-    int err = nest ? netlink_fill_fields(msg, sched, object, v) : -1;
-    if (!err)
-        nla_nest_end(msg, nest);
-    return err;
-}
-
 /* -------------------------------------------------------------- the others */
 
 static const struct filler *const fillers[OFP_QOS_SCHED_END][2] = {
@@ -33,8 +19,16 @@ netlink_fill(struct nl_msg *msg, const struct qos_sched *sched, unsigned object,
              const struct qos_values *v)
 {
     const struct filler *filler = fillers[sched->id][object];
-    int err = filler ? filler->fill(msg, v) : fill_options(msg, sched, object, v);
-    return err ? -EMSGSIZE : 0;
+    if (!filler && !netlink_has_fields(sched, object)) /* no options at all: DRR's qdisc */
+        return 0;
+    bool nested = !filler || filler->nested;
+    struct nlattr *nest = nested ? nla_nest_start(msg, TCA_OPTIONS) : NULL;
+    if ((nested && !nest) ||
+        (filler ? filler->fill(msg, v) : netlink_fill_fields(msg, sched, object, v)))
+        return -EMSGSIZE;
+    if (nest)
+        nla_nest_end(msg, nest);
+    return 0;
 }
 
 static const struct stepper *const steppers[OFP_QOS_SCHED_END] = {
@@ -52,7 +46,11 @@ int
 netlink_fill_step(struct nl_msg *msg, const struct qos_sched *sched, const struct qos_values *v,
                   unsigned step)
 {
-    return steppers[sched->id]->fill(msg, v, step) ? -EMSGSIZE : 0;
+    struct nlattr *nest = nla_nest_start(msg, TCA_OPTIONS);
+    if (!nest || steppers[sched->id]->fill(msg, v, step))
+        return -EMSGSIZE;
+    nla_nest_end(msg, nest);
+    return 0;
 }
 
 void

@@ -44,10 +44,14 @@ void netlink_read_fields(struct nlattr *options, const struct qos_sched *sched, 
 struct filler {
     int (*fill)(struct nl_msg *msg, const struct qos_values *v);
     void (*read)(struct nlattr *options, struct qos_values *v);
+    bool nested; /* `fill` appends attributes inside TCA_OPTIONS, not the attribute itself */
 };
 
+/* The first `size` bytes of an attribute inside TCA_OPTIONS; false: it isn't there, or shorter. */
+bool netlink_read_attr(const struct nlattr *options, int attr, void *to, int size);
+
 /* Of a scheduler whose options one message can't hold: how many changes follow it, and the options
- * of each. */
+ * of each, inside TCA_OPTIONS. */
 struct stepper {
     unsigned (*count)(const struct qos_values *v);
     int (*fill)(struct nl_msg *msg, const struct qos_values *v, unsigned step);
@@ -107,7 +111,8 @@ uint64_t netlink_link_room(const struct qos_values *v, uint64_t bytes);
 
 /* The 64-bit attribute of a rate that does not fit a tc_ratespec; and reading both. */
 int netlink_fill_rate64(struct nl_msg *msg, int attr, uint64_t bits_per_s);
-uint64_t netlink_read_rate(const struct tc_ratespec *rate, struct nlattr *rate64);
+uint64_t netlink_read_rate(const struct tc_ratespec *rate, const struct nlattr *options,
+                           int rate64);
 
 /* Bytes at a rate (bit/s) as the kernel's time, ticks of 64 ns, rounded up; and back.  `cut`: the
  * kernel computed the ticks, and rounds down.  Beyond 64 bits: UINT64_MAX. */
