@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #define LATENCY_MAX 100000 /* CoDel's interval: a delay that lasts longer is what it acts upon */
@@ -17,7 +18,9 @@ static const char blanks[] = " \t";
 struct clause {
     struct of_parse *p;
     struct policy *to;
-    char *value; /* the word behind the clause's; "" where the line ends */
+    const char *key;
+    void *member; /* of *to, that the value goes to */
+    char *value;  /* the word behind the clause's; "" where the line ends */
 };
 
 __attribute__((format(printf, 2, 3))) static int
@@ -32,8 +35,10 @@ bad(struct of_parse *p, const char *fmt, ...)
 
 /* A share has a percent sign: "0.3" is a rate. */
 static int
-take_amount(struct clause *c, const char *key, struct policy_amount *a)
+take_amount(struct clause *c)
 {
+    const char *key = c->key;
+    struct policy_amount *a = c->member;
     char why[256];
     if (a->text)
         return bad(c->p, "%s is given twice", key);
@@ -45,18 +50,6 @@ take_amount(struct clause *c, const char *key, struct policy_amount *a)
     if (err)
         return bad(c->p, "%s: %s", key, why);
     return a->rate || a->ppm ? 0 : bad(c->p, "%s must be more than 0", key);
-}
-
-static int
-take_guarantee(struct clause *c)
-{
-    return take_amount(c, "guarantee", &c->to->guarantee);
-}
-
-static int
-take_limit(struct clause *c)
-{
-    return take_amount(c, "limit", &c->to->limit);
 }
 
 static int
@@ -80,30 +73,19 @@ take_latency(struct clause *c)
 }
 
 static int
-take_name(struct clause *c, const char *key, const char **name)
+take_name(struct clause *c)
 {
+    const char **name = c->member;
     if (*name)
-        return bad(c->p, "%s is given twice", key);
+        return bad(c->p, "%s is given twice", c->key);
     if (!isalpha((unsigned char)*c->value) || strlen(c->value) > QOS_NAME_BYTES ||
         strpbrk(c->value, "=,%"))
         return bad(c->p,
                    "%s needs a name that begins with a letter and has at most %d characters: write "
                    "%s office",
-                   key, QOS_NAME_BYTES, key);
+                   c->key, QOS_NAME_BYTES, c->key);
     *name = c->value;
     return 0;
-}
-
-static int
-take_as(struct clause *c)
-{
-    return take_name(c, "as", &c->to->name);
-}
-
-static int
-take_within(struct clause *c)
-{
-    return take_name(c, "within", &c->to->within);
 }
 
 /* A rule of a map, without a queue. */
@@ -136,13 +118,14 @@ take_for(struct clause *c)
 static const struct {
     const char *word;
     int (*take)(struct clause *c);
+    size_t at; /* the member's place */
 } clauses[] = {
-    {"guarantee", take_guarantee},
-    {"limit", take_limit},
-    {"latency", take_latency},
-    {"for", take_for},
-    {"as", take_as},
-    {"within", take_within},
+    {"guarantee", take_amount, offsetof(struct policy, guarantee)},
+    {"limit", take_amount, offsetof(struct policy, limit)},
+    {"latency", take_latency, 0},
+    {"for", take_for, 0},
+    {"as", take_name, offsetof(struct policy, name)},
+    {"within", take_name, offsetof(struct policy, within)},
 };
 
 #define N_CLAUSES (sizeof clauses / sizeof clauses[0])
@@ -219,6 +202,8 @@ qos_policy_words(struct of_parse *p, const struct profile_line *line, struct pol
             err = rules && strchr(word, '=') ? take_rule(p, out, word) : unknown_word(p, word);
         if (last || i == N_CLAUSES)
             continue;
+        c.key = clauses[i].word;
+        c.member = (char *)out + clauses[i].at;
         c.value = next_word(&at);
         rules = clauses[i].take == take_for;
         err = clauses[i].take(&c);
