@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bw-assign, bw-unassign: connections in bandwidth groups, by flows as qos-map makes them. */
+#include "bw.h"
+
 #include <core/command.h>
 #include <core/say.h>
 #include <core/words.h>
-#include <queues/bw.h>
 #include <queues/map.h>
 
 #include <stdio.h>
@@ -66,7 +67,9 @@ take_member(struct ctx *c, char *word, struct qos_map *m, struct wanted *a)
         }
         if (a->group)
             return say_usage(c, "group is given twice: use a command for each group");
-        enum status st = bw_take_group(c, w + 6, &a->group);
+        uint64_t group = 0;
+        enum status st = words_number(c, "group", w + 6, 1, QOS_CLASS_MAX, &group);
+        a->group = (uint32_t)group;
         if (st)
             return st;
     }
@@ -142,16 +145,16 @@ bw_unassign(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct wanted a;
     struct qos_map m;
-    struct bw_members members;
+    struct map_members members;
     struct steps steps = {0};
     enum status st = take_members(c, words, n, &m, &a);
     if (!st && !a.group == !a.n)
         return say_usage(c, "write connections, or group=N for all of a group");
     st = st ? st : make_rules(c, &a, &m);
     st = st ? st : map_remove(c, &m, true, &steps);
-    st = st ? st : bw_members(c, &members);
+    st = st ? st : map_members(c, BW_SET, &members);
     for (size_t i = 0; !st && a.group && i < members.n; i++)
-        if (members.v[i].group == a.group)
+        if (members.v[i].queue == a.group)
             steps_delete(c, &steps, members.v[i].flow);
     st = st ? st : map_remove_misses(c, &steps);
     return st ? st : steps_run(c, &steps);

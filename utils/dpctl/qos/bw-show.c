@@ -3,9 +3,10 @@
  *
  * HTB does not record whose rate a class borrows.  What a group sends above its share is therefore
  * shown as borrowed from all groups that leave some, in proportion to what each of them leaves. */
+#include "bw.h"
+
 #include <core/command.h>
 #include <core/whole.h>
-#include <queues/bw.h>
 #include <queues/watch.h>
 
 #include <oflib/plural.h>
@@ -198,15 +199,15 @@ static enum status
 show_text(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
           int64_t elapsed)
 {
-    struct bw_members members;
+    struct map_members members;
     enum status st = groups_text(w, watch, view, elapsed);
-    st = st ? st : bw_members(watch->c, &members);
+    st = st ? st : map_members(watch->c, BW_SET, &members);
     if (st || !members.n)
         return st;
     of_printf(w, "connections");
     for (size_t i = 0; i < members.n; i++) {
-        const struct bw_member *m = &members.v[i];
-        of_printf(w, "\n group %u: ", (unsigned)m->group);
+        const struct map_member *m = &members.v[i];
+        of_printf(w, "\n group %u: ", (unsigned)m->queue);
         of_print_match(w, &m->flow->match);
         of_printf(w, ": %" PRIu64 " packet%s, %" PRIu64 " bytes", m->flow->packet_count,
                   OF_S(m->flow->packet_count), m->flow->byte_count);
@@ -299,11 +300,11 @@ static enum status
 show_json(struct of_wr *w, const struct watch *watch, const struct queue_view *view,
           int64_t elapsed)
 {
-    struct bw_members members;
+    struct map_members members;
     struct of_json j = of_json(w);
     struct side s;
     size_t at = 0;
-    enum status st = bw_members(watch->c, &members);
+    enum status st = map_members(watch->c, BW_SET, &members);
     of_json_object(&j, NULL);
     of_json_array(&j, "totals");
     while (next_side(watch, view, elapsed, &at, &s))
@@ -312,7 +313,7 @@ show_json(struct of_wr *w, const struct watch *watch, const struct queue_view *v
     of_json_array(&j, "connections");
     for (size_t i = 0; !st && i < members.n; i++) {
         of_json_object(&j, NULL);
-        of_json_uint(&j, "group", members.v[i].group);
+        of_json_uint(&j, "group", members.v[i].queue);
         of_json_struct(&j, "flow", &of_row_flow_stats, members.v[i].flow);
         of_json_end_object(&j);
     }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bw-total, bw-group, bw-del: a port's total for each direction, and the groups that share it. */
+#include "bw.h"
+
 #include <core/command.h>
 #include <core/say.h>
 #include <core/whole.h>
 #include <core/words.h>
-#include <queues/bw.h>
 #include <queues/keys.h>
 
 #include <qos/sched/units.h>
@@ -26,6 +27,8 @@ struct amounts {
         uint64_t ppm; /* 0: not given */
     } * shares;
     size_t n, room;
+    struct queue_entries now; /* what the switch has */
+    struct steps steps;       /* what is to be done */
 };
 
 /* ------------------------------------------------------------------------ words */
@@ -45,7 +48,7 @@ static enum status
 open_share(struct ctx *c, const struct key *k, char *text, void *to)
 {
     struct amounts *a = to;
-    enum status st = bw_take_group(c, text, &a->group);
+    enum status st = key_number(c, k, text, to);
     for (size_t i = 0; !st && i < a->n; i++)
         if (a->shares[i].group == a->group)
             return say_usage(c, "group %u is given twice", (unsigned)a->group);
@@ -82,26 +85,15 @@ take_share(struct ctx *c, const struct key *k, char *text, void *to)
 }
 
 #define TO(member) KEY_TO(struct amounts, member)
-#define KEY_OF_PORT                                                                                \
-    {                                                                                              \
-        "port", key_port, TO(port), .need = "port=1"                                               \
-    }
-#define KEY_OF_GROUP                                                                               \
-    {                                                                                              \
-        "group", .take = open_share                                                                \
-    }
-#define KEY_OF_WAY                                                                                 \
-    {                                                                                              \
-        "direction", key_choice, TO(dir), .values = "out|in|both"                                  \
-    }
-static const struct key total_keys[] = {KEY_OF_PORT,
-                                        {"in", take_rate, TO(rate[QOS_IN])},
-                                        {"out", take_rate, TO(rate[QOS_OUT])},
-                                        {NULL}};
+#define PORT       "port", key_port, TO(port), .need = "port=1"
+#define GROUP      "group", open_share, TO(group), .least = 1, .most = QOS_CLASS_MAX
+#define WAY        "direction", key_choice, TO(dir), .values = "out|in|both"
+static const struct key total_keys[] = {
+    {PORT}, {"in", take_rate, TO(rate[QOS_IN])}, {"out", take_rate, TO(rate[QOS_OUT])}, {NULL}};
 static const struct key group_keys[] = {
-    KEY_OF_PORT, KEY_OF_GROUP, {"share", .take = take_share}, KEY_OF_WAY, {NULL}};
+    {PORT}, {GROUP}, {"share", .take = take_share}, {WAY}, {NULL}};
 static const struct key del_keys[] = {
-    KEY_OF_PORT, KEY_OF_GROUP, {"total", key_flag, TO(total)}, KEY_OF_WAY, {NULL}};
+    {PORT}, {GROUP}, {"total", key_flag, TO(total)}, {WAY}, {NULL}};
 
 static enum status
 take_amounts(struct ctx *c, char **words, int n, const struct key *keys, struct amounts *a)
@@ -127,9 +119,9 @@ class_of(const struct queue_entries *now, uint32_t port, enum qos_direction dir,
 
 /* Is this direction meant: the one given, else those in which the port has a total? */
 static bool
-means(const struct amounts *a, const struct queue_entries *now, enum qos_direction dir)
+means(const struct amounts *a, enum qos_direction dir)
 {
-    return a->dir == BOTH_WAYS ? class_of(now, a->port, dir, 0) != NULL : a->dir == (int)dir;
+    return a->dir == BOTH_WAYS ? class_of(&a->now, a->port, dir, 0) != NULL : a->dir == (int)dir;
 }
 
 static const char *
@@ -140,14 +132,14 @@ way(enum qos_direction dir)
 
 /* Gives the class these values and leaves its others alone.  No step where it has them already. */
 static void
-set_class(struct ctx *c, struct steps *steps, const struct queue_entries *now, uint32_t port,
-          enum qos_direction dir, uint32_t id, const struct qos_values *values)
+set_class(struct ctx *c, struct amounts *a, enum qos_direction dir, uint32_t id,
+          const struct qos_values *values)
 {
-    const struct qos_request *is = class_of(now, port, dir, id);
+    const struct qos_request *is = class_of(&a->now, a->port, dir, id);
     struct qos_request r = {.sched = qos_sched_by_id(OFP_QOS_SCHED_HTB),
                             .object_type = OFP_QOS_CLASS,
                             .action_type = is ? OFP_QOS_CHANGE : OFP_QOS_ADD,
-                            .port_no = port,
+                            .port_no = a->port,
                             .class_id = id};
     if (is)
         r.values = is->values;
@@ -155,7 +147,7 @@ set_class(struct ctx *c, struct steps *steps, const struct queue_entries *now, u
         qos_put(&r.values, QOS_DIRECTION, QOS_IN);
     qos_values_merge(r.sched, &r.values, values);
     if (!is || memcmp(&r.values, &is->values, sizeof r.values))
-        steps_qos(c, steps, &r, NULL);
+        steps_qos(c, &a->steps, &r, NULL);
 }
 
 /* ------------------------------------------------------------------------ bw-total */
@@ -164,20 +156,18 @@ static enum status
 bw_total(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct amounts a;
-    struct queue_entries now;
-    struct steps steps = {0};
     enum status st = take_amounts(c, words, n, total_keys, &a);
     if (!st && !a.rate[QOS_OUT] && !a.rate[QOS_IN])
         return say_usage(c, "no total given: add in=RATE, out=RATE or both");
-    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &now);
+    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &a.now);
     for (int dir = QOS_OUT; !st && dir <= QOS_IN; dir++) {
         struct qos_values v = {0};
         qos_put(&v, QOS_RATE, a.rate[dir]);
         qos_put(&v, QOS_CEIL, a.rate[dir]);
         if (a.rate[dir])
-            set_class(c, &steps, &now, a.port, (enum qos_direction)dir, 0, &v);
+            set_class(c, &a, (enum qos_direction)dir, 0, &v);
     }
-    return st ? st : steps_run(c, &steps);
+    return st ? st : steps_run(c, &a.steps);
 }
 
 /* ------------------------------------------------------------------------ bw-group */
@@ -203,17 +193,17 @@ is_asked(const struct amounts *a, uint32_t group)
 
 /* Refuses shares that come to more than the total. */
 static enum status
-check_shares(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
-             enum qos_direction dir, const struct qos_request *root)
+check_shares(struct ctx *c, const struct amounts *a, enum qos_direction dir,
+             const struct qos_request *root)
 {
     uint64_t asked = 0, others = 0;
     char sum[QOS_UNIT_TEXT], new[QOS_UNIT_TEXT], old[QOS_UNIT_TEXT], left[QOS_UNIT_TEXT];
     for (size_t i = 0; i < a->n; i++)
         asked += a->shares[i].ppm;
-    for (size_t i = 0; i < now->n; i++)
-        if (bw_is_group(&now->v[i]) && queues_direction(&now->v[i]) == dir &&
-            !is_asked(a, now->v[i].config.class_id))
-            others += share_of(&now->v[i].config, root);
+    for (size_t i = 0; i < a->now.n; i++)
+        if (bw_is_group(&a->now.v[i]) && queues_direction(&a->now.v[i]) == dir &&
+            !is_asked(a, a->now.v[i].config.class_id))
+            others += share_of(&a->now.v[i].config, root);
     if (asked + others <= ALL_PPM)
         return DPCTL_OK;
     return say_failed(
@@ -226,22 +216,21 @@ check_shares(struct ctx *c, const struct amounts *a, const struct queue_entries 
 }
 
 static enum status
-divide(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
-       enum qos_direction dir, struct steps *steps)
+divide(struct ctx *c, struct amounts *a, enum qos_direction dir)
 {
-    const struct qos_request *root = class_of(now, a->port, dir, 0), *is;
+    const struct qos_request *root = class_of(&a->now, a->port, dir, 0), *is;
     if (!root)
         return say_failed(
             c, "port %u has no total for %s packets: run bw-total port=%u,%s=RATE first",
             (unsigned)a->port, way(dir), (unsigned)a->port, dir == QOS_IN ? "in" : "out");
-    enum status st = check_shares(c, a, now, dir, root);
+    enum status st = check_shares(c, a, dir, root);
     for (size_t i = 0; !st && i < a->n; i++) {
         struct qos_values v = {0};
         qos_put(&v, QOS_RATE, 0);
         qos_put(&v, QOS_RATE_SHARE, a->shares[i].ppm);
         qos_put(&v, QOS_CEIL, 0);
         qos_put(&v, QOS_CEIL_SHARE, ALL_PPM);
-        is = class_of(now, a->port, dir, a->shares[i].group);
+        is = class_of(&a->now, a->port, dir, a->shares[i].group);
         if (is && is->values.v[QOS_PARENT])
             st = say_failed(c,
                             "class %u of port %u is below class %u, so it can't be a group: choose "
@@ -249,7 +238,7 @@ divide(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
                             (unsigned)is->class_id, (unsigned)a->port,
                             (unsigned)is->values.v[QOS_PARENT]);
         else
-            set_class(c, steps, now, a->port, dir, a->shares[i].group, &v);
+            set_class(c, a, dir, a->shares[i].group, &v);
     }
     return st;
 }
@@ -258,8 +247,6 @@ static enum status
 bw_group(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct amounts a;
-    struct queue_entries now;
-    struct steps steps = {0};
     bool any = false;
     enum status st = take_amounts(c, words, n, group_keys, &a);
     if (!st && (!a.n || !a.shares[a.n - 1].ppm))
@@ -268,18 +255,18 @@ bw_group(struct ctx *c, const struct command *self, char **words, int n)
         if (!a.shares[i].ppm)
             return say_usage(c, "group %u has no share: write group=%u,share=30%%",
                              (unsigned)a.shares[i].group, (unsigned)a.shares[i].group);
-    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &now);
+    st = st ? st : queues_ask(c, a.port, QOS_ALL_CLASSES, &a.now);
     for (int dir = QOS_OUT; !st && dir <= QOS_IN; dir++) {
-        if (!means(&a, &now, (enum qos_direction)dir))
+        if (!means(&a, (enum qos_direction)dir))
             continue;
         any = true;
-        st = divide(c, &a, &now, (enum qos_direction)dir, &steps);
+        st = divide(c, &a, (enum qos_direction)dir);
     }
     if (!st && !any)
         return say_failed(c,
                           "port %u has no total yet: run bw-total port=%u,in=RATE,out=RATE first",
                           (unsigned)a.port, (unsigned)a.port);
-    st = st ? st : steps_run(c, &steps);
+    st = st ? st : steps_run(c, &a.steps);
     if (!st && !c->json && !c->dry_run)
         printf(
             "packets in no group (none in bw-show) get at least 5%% of the total, beside the shares, "
@@ -314,44 +301,41 @@ is_deleted(const struct amounts *a, const struct qos_entry *e)
 
 /* Deletes the flows of groups that no port has any more. */
 static enum status
-drop_members(struct ctx *c, const struct amounts *a, const struct queue_entries *now,
-             struct steps *steps)
+drop_members(struct ctx *c, struct amounts *a)
 {
-    struct bw_members members;
-    enum status st = bw_members(c, &members);
+    struct map_members members;
+    enum status st = map_members(c, BW_SET, &members);
     for (size_t i = 0; !st && i < members.n; i++) {
         bool was = false, stays = false;
-        for (size_t k = 0; k < now->n && !stays; k++) {
-            const struct qos_entry *e = &now->v[k];
-            if (!bw_is_group(e) || e->config.class_id != members.v[i].group)
+        for (size_t k = 0; k < a->now.n && !stays; k++) {
+            const struct qos_entry *e = &a->now.v[k];
+            if (!bw_is_group(e) || e->config.class_id != members.v[i].queue)
                 continue;
             was |= is_deleted(a, e);
             stays = !is_deleted(a, e);
         }
         if (was && !stays)
-            steps_delete(c, steps, members.v[i].flow);
+            steps_delete(c, &a->steps, members.v[i].flow);
     }
-    return st ? st : map_remove_misses(c, steps);
+    return st ? st : map_remove_misses(c, &a->steps);
 }
 
 static enum status
 bw_del(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct amounts a;
-    struct queue_entries now;
-    struct steps steps = {0};
     enum status st = take_amounts(c, words, n, del_keys, &a);
     if (!st && a.total == !!a.n)
         return say_usage(c, "write what to delete: group=N, several of them, or total");
-    st = st ? st : queues_ask(c, OFPP_ANY, QOS_ALL_CLASSES, &now);
-    st = st ? st : drop_members(c, &a, &now, &steps);
-    for (size_t i = 0; !st && i < now.n; i++) {
-        const struct qos_entry *e = &now.v[i];
+    st = st ? st : queues_ask(c, OFPP_ANY, QOS_ALL_CLASSES, &a.now);
+    st = st ? st : drop_members(c, &a);
+    for (size_t i = 0; !st && i < a.now.n; i++) {
+        const struct qos_entry *e = &a.now.v[i];
         bool root = e->config.object_type == OFP_QOS_CLASS && !e->config.class_id;
         if (is_deleted(&a, e) && (a.total ? root : bw_is_group(e)))
-            drop_class(c, &steps, &e->config, queues_direction(e));
+            drop_class(c, &a.steps, &e->config, queues_direction(e));
     }
-    return st ? st : steps_run(c, &steps);
+    return st ? st : steps_run(c, &a.steps);
 }
 
 /* ------------------------------------------------------------------------ the rows */

@@ -12,7 +12,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 enum verb { ADD, SHOW, DEL };
 
@@ -28,16 +27,9 @@ struct asked {
     struct qos_request sample; /* a class */
 };
 
-/* A flow of the set. */
-struct member {
-    const struct of_flow_stats *flow;
-    uint32_t queue;
-};
-
 /* What there is: the set's flows in order of queues, and the port's classes by id. */
 struct present {
-    struct member *v;
-    size_t n;
+    struct map_members of;
     const struct queue_node **class;
     uint32_t last; /* highest id of a class */
 };
@@ -128,13 +120,6 @@ take_words(struct ctx *c, char **words, int n, struct asked *a)
 
 /* ------------------------------------------------------------------- what there is */
 
-static int
-by_queue(const void *a, const void *b)
-{
-    const struct member *x = a, *y = b;
-    return (x->queue > y->queue) - (x->queue < y->queue);
-}
-
 static enum status
 find_classes(struct ctx *c, const struct asked *a, struct present *out)
 {
@@ -157,22 +142,9 @@ find_classes(struct ctx *c, const struct asked *a, struct present *out)
 static enum status
 find_present(struct ctx *c, const struct asked *a, struct present *out)
 {
-    struct of_list flows;
     *out = (struct present){0};
-    enum status st = map_flows(c, a->map.set, &flows);
-    st = st ? st : find_classes(c, a, out);
-    if (st)
-        return st;
-    out->v = of_arena_array(&c->arena, flows.n + 1, sizeof *out->v);
-    if (!out->v)
-        return say_memory(c);
-    for (uint32_t i = 0; i < flows.n; i++) {
-        const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
-        if (!qos_map_is_miss(f))
-            out->v[out->n++] = (struct member){f, qos_map_queue(f)};
-    }
-    qsort(out->v, out->n, sizeof *out->v, by_queue);
-    return DPCTL_OK;
+    enum status st = map_members(c, a->map.set, &out->of);
+    return st ? st : find_classes(c, a, out);
 }
 
 /* ----------------------------------------------------------------------------- add */
@@ -199,16 +171,16 @@ check_queues(struct ctx *c, struct asked *a, const struct present *now)
     bool *ours = of_arena_array(&c->arena, QOS_CLASS_MAX + 1, sizeof *ours);
     if (!ours)
         return say_memory(c);
-    for (size_t i = 0; i < now->n; i++) {
-        if (!qos_hosts_find(&a->hosts, &now->v[i].flow->match, &at) || now->v[i].queue <= at)
+    for (size_t i = 0; i < now->of.n; i++) {
+        if (!qos_hosts_find(&a->hosts, &now->of.v[i].flow->match, &at) || now->of.v[i].queue <= at)
             continue;
         if (!a->first)
-            a->first = now->v[i].queue - at;
-        if (now->v[i].queue != a->first + at)
+            a->first = now->of.v[i].queue - at;
+        if (now->of.v[i].queue != a->first + at)
             return say_failed(c, "%s has queue %u already: write first=%u, or del its prefix first",
-                              qos_hosts_print(&a->hosts, at, host), (unsigned)now->v[i].queue,
-                              (unsigned)(now->v[i].queue - at));
-        ours[now->v[i].queue] = true;
+                              qos_hosts_print(&a->hosts, at, host), (unsigned)now->of.v[i].queue,
+                              (unsigned)(now->of.v[i].queue - at));
+        ours[now->of.v[i].queue] = true;
     }
     a->first = a->first ? a->first : 1;
     end = a->first + a->hosts.n;
@@ -216,9 +188,9 @@ check_queues(struct ctx *c, struct asked *a, const struct present *now)
         return say_usage(c, "the prefix has %u hosts, queues end at %u: write first=%u or less",
                          (unsigned)a->hosts.n, QOS_CLASS_MAX,
                          (unsigned)(QOS_CLASS_MAX + 1 - a->hosts.n));
-    for (size_t i = 0; i < now->n; i++)
-        if (now->v[i].queue >= a->first && now->v[i].queue < end && !ours[now->v[i].queue])
-            return say_taken(c, a, now, now->v[i].queue, "another host's");
+    for (size_t i = 0; i < now->of.n; i++)
+        if (now->of.v[i].queue >= a->first && now->of.v[i].queue < end && !ours[now->of.v[i].queue])
+            return say_taken(c, a, now, now->of.v[i].queue, "another host's");
     for (uint32_t q = a->first; q < end; q++)
         if (now->class[q] && !ours[q])
             return say_taken(c, a, now, q, "which is no host's");
@@ -252,7 +224,7 @@ add_hosts(struct ctx *c, struct asked *a)
 
 /* Is the host one of the prefix, or are all hosts meant? */
 static bool
-is_asked(const struct asked *a, const struct member *m)
+is_asked(const struct asked *a, const struct map_member *m)
 {
     uint32_t at;
     return !a->prefix || qos_hosts_find(&a->hosts, &m->flow->match, &at);
@@ -268,17 +240,17 @@ del_hosts(struct ctx *c, struct asked *a)
                             .action_type = OFP_QOS_DEL,
                             .port_no = a->port};
     enum status st = find_present(c, a, &now);
-    for (size_t i = 0; !st && i < now.n; i++)
-        if (is_asked(a, &now.v[i]))
-            steps_delete(c, &steps, now.v[i].flow);
+    for (size_t i = 0; !st && i < now.of.n; i++)
+        if (is_asked(a, &now.of.v[i]))
+            steps_delete(c, &steps, now.of.v[i].flow);
     if (!st && !steps.n)
         return say_failed(c, "port %u has no hosts%s%s: qos-hosts port=%u show lists them",
                           (unsigned)a->port, a->prefix ? " in " : "", a->prefix ? a->prefix : "",
                           (unsigned)a->port);
     st = st ? st : map_remove_misses(c, &steps);
-    for (size_t i = 0; !st && i < now.n; i++) {
-        r.class_id = now.v[i].queue;
-        if (is_asked(a, &now.v[i]) && r.class_id <= QOS_CLASS_MAX && now.class[r.class_id]) {
+    for (size_t i = 0; !st && i < now.of.n; i++) {
+        r.class_id = now.of.v[i].queue;
+        if (is_asked(a, &now.of.v[i]) && r.class_id <= QOS_CLASS_MAX && now.class[r.class_id]) {
             now.class[r.class_id] = NULL; /* two flows may have one queue */
             steps_qos(c, &steps, &r, NULL);
         }
@@ -303,7 +275,7 @@ print_host(struct of_wr *w, const struct of_match *m, bool *source)
 }
 
 static void
-show_line(struct of_wr *w, const struct member *m, const struct queue_node *class)
+show_line(struct of_wr *w, const struct map_member *m, const struct queue_node *class)
 {
     char rate[QOS_UNIT_TEXT], ceil[QOS_UNIT_TEXT];
     struct of_wr host = of_wr_grow(256);
@@ -323,7 +295,7 @@ show_line(struct of_wr *w, const struct member *m, const struct queue_node *clas
 }
 
 static void
-show_json(struct of_json *j, const struct member *m, const struct queue_node *class)
+show_json(struct of_json *j, const struct map_member *m, const struct queue_node *class)
 {
     struct of_wr host = of_wr_grow(256);
     bool source;
@@ -361,13 +333,13 @@ show_hosts(struct ctx *c, struct asked *a)
     else
         of_printf(&w, "     %-26s %6s %10s %10s %12s %14s %9s %9s", "host", "queue", "rate", "ceil",
                   "packets", "bytes", "dropped", "backlog");
-    for (size_t i = 0; i < now.n; i++) {
+    for (size_t i = 0; i < now.of.n; i++) {
         const struct queue_node *class =
-            now.v[i].queue <= QOS_CLASS_MAX ? now.class[now.v[i].queue] : NULL;
-        if (is_asked(a, &now.v[i]) && c->json)
-            show_json(&j, &now.v[i], class);
-        else if (is_asked(a, &now.v[i]))
-            show_line(&w, &now.v[i], class);
+            now.of.v[i].queue <= QOS_CLASS_MAX ? now.class[now.of.v[i].queue] : NULL;
+        if (is_asked(a, &now.of.v[i]) && c->json)
+            show_json(&j, &now.of.v[i], class);
+        else if (is_asked(a, &now.of.v[i]))
+            show_line(&w, &now.of.v[i], class);
     }
     if (c->json)
         of_json_end_array(&j);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static enum status
@@ -30,6 +31,33 @@ map_flows(struct ctx *c, const char *set, struct of_list *out)
 {
     return set ? ask_flows(c, OFPTT_ALL, qos_map_cookie(set), UINT64_MAX, out)
                : ask_flows(c, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, out);
+}
+
+static int
+by_queue(const void *a, const void *b)
+{
+    const struct map_member *x = a, *y = b;
+    return (x->queue > y->queue) - (x->queue < y->queue);
+}
+
+enum status
+map_members(struct ctx *c, const char *set, struct map_members *out)
+{
+    struct of_list flows;
+    enum status st = map_flows(c, set, &flows);
+    *out = (struct map_members){0};
+    if (st)
+        return st;
+    out->v = of_arena_array(&c->arena, flows.n + 1, sizeof *out->v);
+    if (!out->v)
+        return say_memory(c);
+    for (uint32_t i = 0; i < flows.n; i++) {
+        const struct of_flow_stats *f = OF_AT(&flows, i, struct of_flow_stats);
+        if (!qos_map_is_miss(f))
+            out->v[out->n++] = (struct map_member){f, qos_map_queue(f)};
+    }
+    qsort(out->v, out->n, sizeof *out->v, by_queue);
+    return DPCTL_OK;
 }
 
 /* What a function that compares returned. */

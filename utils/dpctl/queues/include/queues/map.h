@@ -11,6 +11,16 @@
 /* The switch's flows of a set (NULL: of all sets). */
 enum status map_flows(struct ctx *c, const char *set, struct of_list *out);
 
+/* The same without table-miss flows, in order of their queues. */
+struct map_members {
+    struct map_member {
+        const struct of_flow_stats *flow;
+        uint32_t queue; /* that the flow chooses; 0: none */
+    } * v;              /* in the arena */
+    size_t n;
+};
+enum status map_members(struct ctx *c, const char *set, struct map_members *out);
+
 /* qos_map_way on the switch, in p's arena.  `table`: all flows of the map's table. */
 enum status map_way(struct ctx *c, struct of_parse *p, struct qos_map *m, struct of_list *table);
 
