@@ -64,6 +64,22 @@ class Watching(Dpctl):
                                  data, xid)]
         return {MP_REQUEST: reply}
 
+    def test_wrong_keys(self):
+        """What is wrong with a word, and what would be right; the same in each command"""
+        wrong = (('qos-watch', 'intervall=1s', "unknown word 'intervall=1s'; did you mean interval?"),
+                 ('qos-watch', 'x=1', "unknown word 'x=1': use count=, port= or interval="),
+                 ('bw-show', 'count=3', "unknown word 'count=3': use port= or interval="),
+                 ('qos-watch', 'interval=1ms', "interval must be 100ms to 86400s, not '1ms'"),
+                 ('qos-watch', 'count=0', "count must be 1 to 4294967295, not '0'"),
+                 ('qos-watch', 'interval=soon', 'interval: '),
+                 ('bw-group', 'port=1,group=1,share=5%,direction=up', "direction must be out, in or both, not 'up'"),
+                 ('bw-total', 'in=1mbit', 'no port given: write port=1'),
+                 ('stats-table', 'all=maybe', "all must be yes or no, not 'maybe'"),
+                 ('metrics', 'format=xml', "format must be openmetrics or prometheus, not 'xml'"))
+        for command, words, says in wrong:
+            with self.subTest(command, words=words), Switch() as switch:
+                self.assertIn(says, self.check(run(switch, command, *words.split()), 2).stderr)
+
     def test_watch_of_promises(self):
         with Switch(self.promised()) as switch:
             done = self.check(run(switch, '--json', 'qos-watch', 'count=1', 'interval=200ms'))
