@@ -7,7 +7,7 @@
 #include <punt/fail.h>
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
-#include <qos-netlink/away.h>
+#include <qos-netlink/blocking.h>
 #include <queues/kernel-steps.h>
 #include <queues/port-queues.h>
 #include <queues/qos-notify.h>
@@ -270,10 +270,10 @@ silent(void *ctx)
 static int
 begin_aside(struct sw *sw)
 {
-    const struct qos_netlink_away away = {leave, back, silent, sw};
+    const struct qos_netlink_blocking away = {leave, back, silent, sw};
     int err = channel_aside_start(sw->channel);
     if (!err)
-        qos_netlink_set_away(&away);
+        qos_netlink_set_blocking(&away);
     return err;
 }
 
@@ -318,7 +318,7 @@ free_kernel_side(struct sw *sw)
     if (sw->watch_io)
         loop_io_del(sw->watch_io);
     if (sw->watch)
-        qos_link_watch_close(sw->watch);
+        qos_link_monitor_close(sw->watch);
     if (sw->sync_timer)
         loop_timer_free(sw->sync_timer);
     if (sw->links_timer)
@@ -336,7 +336,7 @@ free_kernel_side(struct sw *sw)
 void
 sw_halt(struct sw *sw)
 {
-    qos_netlink_set_away(NULL);
+    qos_netlink_set_blocking(NULL);
     channel_free(sw->channel);
     sw_offload_stop(sw);
     sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
@@ -350,7 +350,7 @@ sw_halt(struct sw *sw)
 void
 sw_free(struct sw *sw)
 {
-    qos_netlink_set_away(NULL);
+    qos_netlink_set_blocking(NULL);
     rcu_turn(); /* flow-removed messages that are still to be sent */
     sw_queue_replies_free(sw);
     if (sw->channel)

@@ -29,7 +29,7 @@ struct sw_liveness {
     struct sw *sw;
     pthread_t thread;
     pthread_mutex_t lock; /* for all that follows */
-    struct qos_flags_watch *flags;
+    struct qos_flags_monitor *flags;
     int over;     /* eventfd: ends the thread */
     uint32_t ask; /* the first of so many ports must be asked for: events were lost */
     uint32_t n;
@@ -68,10 +68,10 @@ on_flags(void *ctx, int ifindex, unsigned flags, bool gone)
 static int
 read_flags(struct sw_liveness *l)
 {
-    int err = qos_flags_watch_read(l->flags);
+    int err = qos_flags_monitor_read(l->flags);
     while (!err && l->ask) {
-        qos_flags_watch_ask(l->flags, l->port[--l->ask].ifindex);
-        err = qos_flags_watch_read(l->flags);
+        qos_flags_monitor_ask(l->flags, l->port[--l->ask].ifindex);
+        err = qos_flags_monitor_read(l->flags);
     }
     return err;
 }
@@ -91,7 +91,7 @@ static void *
 watch(void *ctx)
 {
     struct sw_liveness *l = ctx;
-    struct pollfd p[] = {{.fd = qos_flags_watch_fd(l->flags), .events = POLLIN},
+    struct pollfd p[] = {{.fd = qos_flags_monitor_fd(l->flags), .events = POLLIN},
                          {.fd = l->over, .events = POLLIN}};
     int err = 0;
     while (!err && !(p[1].revents & POLLIN))
@@ -112,7 +112,7 @@ sw_liveness_start(struct sw *sw)
         return -ENOMEM;
     l->sw = sw;
     l->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int err = l->over < 0 ? -errno : qos_flags_watch_open(&l->flags, on_flags, l);
+    int err = l->over < 0 ? -errno : qos_flags_monitor_open(&l->flags, on_flags, l);
     if (!err)
         err = -pthread_mutex_init(&l->lock, NULL);
     if (!err)
@@ -121,7 +121,7 @@ sw_liveness_start(struct sw *sw)
         sw->liveness = l;
         return 0;
     }
-    qos_flags_watch_close(l->flags);
+    qos_flags_monitor_close(l->flags);
     if (l->over >= 0)
         close(l->over);
     free(l);
@@ -138,7 +138,7 @@ sw_liveness_stop(struct sw *sw)
         return;
     pthread_join(l->thread, NULL);
     pthread_mutex_destroy(&l->lock);
-    qos_flags_watch_close(l->flags);
+    qos_flags_monitor_close(l->flags);
     close(l->over);
     free(l);
 }
@@ -152,7 +152,7 @@ sw_liveness_add(struct sw *sw, const struct sw_port *p)
     pthread_mutex_lock(&l->lock);
     l->port[l->n] = (struct watched){.ifindex = p->link.ifindex, .no = p->no, .port = p->port};
     take_flags(sw, &l->port[l->n++], p->link.flags); /* of before */
-    qos_flags_watch_ask(l->flags, p->link.ifindex);
+    qos_flags_monitor_ask(l->flags, p->link.ifindex);
     read_flags(l);
     pthread_mutex_unlock(&l->lock);
 }

@@ -133,7 +133,7 @@ lose(struct sw *sw, struct sw_port *p)
     struct queue_snapshot before = sw_queue_snapshot(sw, p->no);
     log_warning(PORT, "port %u (%s): the interface is gone%s", p->no, p->name,
                 p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
-    qos_port_away(sw->qos, p->no);
+    qos_port_absent(sw->qos, p->no);
     sw_port_detach(sw, p);
     if (!p->link_reported || p->link.flags)
         report_loss(sw, p);
@@ -327,7 +327,7 @@ sw_ports_look_again(struct sw *sw)
 static void
 read_watch(struct sw *sw)
 {
-    int err = qos_link_watch_read(sw->watch);
+    int err = qos_link_monitor_read(sw->watch);
     if (err < 0) { /* the socket is of no more use */
         log_error(PORT, "interfaces are no longer watched: reading rtnetlink events failed: %s",
                   strerror(-err));
@@ -347,7 +347,7 @@ watch_ready(void *ctx, uint32_t events)
 int
 sw_ports_watch_fd(const struct sw *sw)
 {
-    return sw->watch_io ? qos_link_watch_fd(sw->watch) : -1;
+    return sw->watch_io ? qos_link_monitor_fd(sw->watch) : -1;
 }
 
 void
@@ -390,15 +390,15 @@ go_on_with_links(void *ctx)
 int
 sw_ports_watch(struct sw *sw)
 {
-    int err = qos_link_watch_open(&sw->watch, on_event, sw);
+    int err = qos_link_monitor_open(&sw->watch, on_event, sw);
     if (!err)
-        qos_link_watch_ignore(sw->watch, qos_netlink_portid(sw->kernel));
+        qos_link_monitor_ignore(sw->watch, qos_netlink_portid(sw->kernel));
     if (!err)
         err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
     if (!err)
         err = loop_timer_new(sw->loop, go_on_with_links, sw, &sw->links_timer);
     if (!err)
-        err = loop_io_add(sw->loop, qos_link_watch_fd(sw->watch), EPOLLIN, watch_ready, sw,
+        err = loop_io_add(sw->loop, qos_link_monitor_fd(sw->watch), EPOLLIN, watch_ready, sw,
                           &sw->watch_io);
     return err;
 }

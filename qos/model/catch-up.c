@@ -51,7 +51,7 @@ plan_new_mtu(struct qos *q, struct model_port *p, struct qos_error *e)
     const struct qos_port *now = &q->catch_up.now;
     if (q->catch_up.err || (p->info.mtu == now->mtu && p->info.txqueuelen == now->txqueuelen))
         return 0;
-    if (p->sched && !p->away)
+    if (p->sched && !p->absent)
         return qos_plan_mtu(q, p, now, e);
     p->info.mtu = now->mtu;
     p->info.txqueuelen = now->txqueuelen;
@@ -105,7 +105,7 @@ plan_speed(struct qos *q, struct model_port *p, struct qos_error *e)
     if (q->catch_up.failed || was(q, p)->speed == p->info.speed || !p->sched)
         return 0;
     if (!follows_speed(p, &config))
-        return p->away ? 0 : qos_plan_link_speed(q, p, was(q, p)->speed, e);
+        return p->absent ? 0 : qos_plan_link_speed(q, p, was(q, p)->speed, e);
     qos_txn_begin(q, false);
     q->txn.follows = p;
     q->txn.old_speed = was(q, p)->speed;
@@ -149,9 +149,9 @@ plan_return(struct qos *q, struct model_port *p, struct qos_error *e)
     unsigned kind;
     int err = 0;
     q->catch_up.failed = false;
-    if (!p->away)
+    if (!p->absent)
         notify_all(q, p, false);
-    p->away = false;
+    p->absent = false;
     qos_bands_follow(p);
     if (p->dir == QOS_IN) {
         err = qos_root_shape(q, p, e);
@@ -183,11 +183,11 @@ static void
 forget_queues(struct qos *q, struct model_port *p)
 {
     struct model_port *t;
-    p->away = true; /* the packet side knows of nothing */
+    p->absent = true; /* the packet side knows of nothing */
     while ((t = qos_band_next(p)))
         qos_port_free_tree(t);
     qos_port_free_tree(p);
-    p->away = false;
+    p->absent = false;
 }
 
 /* The interface is gone again; an event about it will follow. */
@@ -195,7 +195,7 @@ static void
 go_away(struct qos *q, struct model_port *p)
 {
     struct catch_up *u = &q->catch_up;
-    p->away = true;
+    p->absent = true;
     qos_bands_follow(p);
     if (p->dir == QOS_IN)
         qos_shaper_drop(q, p, true);

@@ -65,7 +65,7 @@ count_all(struct qos *q, struct model_port *p, struct counts *n, struct qos_erro
         return qos_fail(e, -ENOMEM, "the switch is out of memory");
     qos_classes_number(p);
     int err = 0;
-    if (p->away)
+    if (p->absent)
         return 0;
     n->there = !qos_port_has_tree(p) || p->sched->tins; /* CAKE's classes are flows */
     if (!n->there)
@@ -252,10 +252,10 @@ dump_class(struct qos *q, struct model_port *p, uint32_t id, qos_entry_fn *fn, v
     if (!c && (id || !p->sched))
         return qos_fail(e, QOS_ERR(OFPSFC_NOT_FOUND), "port %u has no class %u",
                         (unsigned)p->info.port_no, id);
-    if (c && !p->away && !p->sched->tins && (id || !p->sched->flat))
+    if (c && !p->absent && !p->sched->tins && (id || !p->sched->flat))
         err = ops->get_class(q->kernel, p->info.ifindex, qos_tree_handle(p, p->sched) | c->id,
                              &class, e);
-    if (!err && !p->away && (id == 0 || c->leaf))
+    if (!err && !p->absent && (id == 0 || c->leaf))
         err = ops->get_qdisc(q->kernel, p->info.ifindex,
                              id ? qos_tree_handle(p, p->sched) | id : p->place, &qdisc, e);
     if (err)
@@ -470,14 +470,14 @@ qos_queue_get(struct qos *q, uint32_t port_no, uint32_t class_id, bool counters,
     if (!c)
         return -ENOENT;
     int err = 0;
-    if (counters && !p->away)
+    if (counters && !p->absent)
         err = (p->sched->tins        ? count_tin
                : p->sched->tx_queues ? count_tx_queue
                                      : count_class)(q, p, c, &n);
     if (err)
         return err;
     *out = queue_of(p, c);
-    if (counters && p->away)
+    if (counters && p->absent)
         out->created = UINT64_MAX;
     out->counters = n;
     return 0;

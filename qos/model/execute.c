@@ -117,7 +117,7 @@ execute(struct qos *q, const struct qos_request *asked, struct qos_error *e)
         return qos_port_missing(r->port_no, e);
     if (none)
         return clear(q, r->port_no, dir, e);
-    if (p->away)
+    if (p->absent)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PORT), "port %u has no interface at present",
                         (unsigned)r->port_no);
     if (dir == QOS_IN && !(p = qos_port_in(q, p, true)))

@@ -299,7 +299,7 @@ qos_foreign_compare(struct qos *q, struct model_port *p, bool repair, struct qos
     int err = compare_port(&x, e);
     err = !err && x.nomem ? -ENOMEM : err;
     p->foreign.changed += x.n;
-    if (!err || x.n) /* else nobody knows */
+    if (!err || x.n) /* else it is unknown */
         p->foreign.differs = x.n;
     if (err || !repair)
         qos_txn_abort(q);

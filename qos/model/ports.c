@@ -78,7 +78,7 @@ qos_port_add(struct qos *q, const struct qos_port *info)
 static void
 forget(struct qos *q, struct model_port *p, bool clear_kernel)
 {
-    if (!p->away)
+    if (!p->absent)
         qos_notify_all(q, p, false);
     if (p->dir == QOS_IN)
         qos_shaper_drop(q, p, clear_kernel);
@@ -104,16 +104,16 @@ qos_port_remove(struct qos *q, uint32_t port_no, bool clear_kernel, struct qos_e
 }
 
 int
-qos_port_away(struct qos *q, uint32_t port_no)
+qos_port_absent(struct qos *q, uint32_t port_no)
 {
     struct model_port *out = qos_port_find(q, port_no);
     if (!out)
         return -ENOENT;
     q->stamp++;
     for (struct model_port *p = out; p && p->info.port_no == port_no; p = p->next) {
-        if (!p->away)
+        if (!p->absent)
             qos_notify_all(q, p, false);
-        p->away = true;
+        p->absent = true;
         if (p->dir == QOS_IN)
             qos_shaper_drop(q, p, true);
     }
@@ -154,7 +154,7 @@ qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
                              .dir = p->dir,
                              .sched = p->sched,
                              .kept = p->keep,
-                             .away = p->away,
+                             .absent = p->absent,
                              .default_id = p->default_id,
                              .n_queues = p->n_queues,
                              .foreign = p->foreign};
@@ -189,7 +189,7 @@ sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
     qos_notify_all(q, in, false);
     qos_shaper_drop(q, in, false);
     in->foreign.changed++;
-    in->away = true;
+    in->absent = true;
     return qos_catch_up_shaper(q, in, e);
 }
 
@@ -207,7 +207,7 @@ compare(struct qos *q, struct model_port *p, struct qos_error *e)
 static int
 sync_dir(struct qos *q, struct model_port *p, struct qos_error *e)
 {
-    if (p->away || !p->info.ifindex)
+    if (p->absent || !p->info.ifindex)
         return 0;
     int err = p->sched ? compare(q, p, e) : qos_place_find(q, p, e);
     bool place = !p->sched && !err && p->place != QOS_PARENT_ROOT; /* made for us: adopt it */
@@ -223,7 +223,7 @@ qos_port_sync(struct qos *q, uint32_t port_no, struct qos_error *e)
     q->stamp++;
     int err = sync_dir(q, p, e);
     in = qos_port_in(q, p, false);
-    int also = in && !in->away ? sync_shaper(q, in, err ? NULL : e) : 0;
+    int also = in && !in->absent ? sync_shaper(q, in, err ? NULL : e) : 0;
     in = qos_port_in(q, p, false);
     also = in && !also ? sync_dir(q, in, err ? NULL : e) : also;
     err = err ? err : also;

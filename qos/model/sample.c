@@ -90,7 +90,7 @@ qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx)
     int err = 0;
     for (struct model_port *p = q->ports; p && !err; p = p->next) {
         struct sampling s = {.p = p, .fn = fn, .ctx = ctx};
-        if (p->info.port_no == port_no && !p->away && qos_port_has_tree(p) && !p->sched->tins)
+        if (p->info.port_no == port_no && !p->absent && qos_port_has_tree(p) && !p->sched->tins)
             err = sample_port(q, &s);
     }
     return err;

@@ -44,7 +44,7 @@ qos_each_tin(struct qos *q, qos_tin_fn *fn, void *ctx, struct qos_error *e)
     int err = 0;
     for (const struct model_port *p = q->ports; p && !err; p = p->next) {
         struct reading r = {p, fn, ctx};
-        if (!p->away && has_tins(p))
+        if (!p->absent && has_tins(p))
             err = q->kernel->ops->each_qdisc(q->kernel, p->info.ifindex, take_qdisc, &r, e);
     }
     return err;

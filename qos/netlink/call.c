@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "call.h"
 
-#include "away.h"
+#include "blocking.h"
 
 #include <qos/kernel/kernel.h>
 
@@ -188,7 +188,7 @@ on_error(struct sockaddr_nl *from, struct nlmsgerr *err, void *arg)
 static int
 receive_one(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf, struct ucred **creds)
 {
-    return datagrams_left-- ? netlink_away_recv(sk, from, buf, creds) : -NLE_MSG_OVERFLOW;
+    return datagrams_left-- ? netlink_blocking_recv(sk, from, buf, creds) : -NLE_MSG_OVERFLOW;
 }
 
 static int
@@ -211,7 +211,7 @@ receive_until(struct netlink *nl, struct nl_cb *cb, const bool *done)
         bool broken = err < 0 && !*done && err != -NLE_INTR;
         if (broken && err == -NLE_AGAIN) {
             set_silent(nl, true);
-            netlink_away_silent();
+            netlink_blocking_silent();
         }
         if (broken || err == -NLE_DUMP_INTR) /* said at the dump's end, which looks like another */
             return netlink_error(err);
@@ -247,7 +247,7 @@ send_one(struct netlink *nl, struct nl_msg *msg)
 {
     struct iovec iov = {nlmsg_hdr(msg), nlmsg_hdr(msg)->nlmsg_len};
     const struct msghdr h = {.msg_iov = &iov, .msg_iovlen = 1};
-    return netlink_away_sendmsg(nl_socket_get_fd(nl->sk), &h);
+    return netlink_blocking_sendmsg(nl_socket_get_fd(nl->sk), &h);
 }
 
 static int
@@ -356,7 +356,7 @@ send_some(struct netlink *nl, struct nl_msg **msgs, size_t n, struct many *m)
         m->last = nh->nlmsg_seq;
         iov[i] = (struct iovec){nh, NLMSG_ALIGN(nh->nlmsg_len)};
     }
-    return netlink_away_sendmsg(nl_socket_get_fd(nl->sk), &h);
+    return netlink_blocking_sendmsg(nl_socket_get_fd(nl->sk), &h);
 }
 
 static int

@@ -2,7 +2,7 @@
 /* Requests over rtnetlink and their answers.  A call blocks until the kernel has answered.  If no
  * answer comes within 5 s it fails with -ETIMEDOUT, and so do the following calls, at once, until
  * the kernel answers again.  A request that the kernel is working on can't be cut short; meanwhile
- * others may be served (qos-netlink/away.h). */
+ * others may be served (qos-netlink/blocking.h). */
 #ifndef QOS_NETLINK_CALL_H
 #define QOS_NETLINK_CALL_H
 

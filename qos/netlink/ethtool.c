@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ethtool.h"
 
-#include "away.h"
+#include "blocking.h"
 
 #include <oflib/openflow.h>
 
@@ -96,7 +96,7 @@ get_tx_queues(int fd, struct qos_link_info *out)
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
     struct ifreq ifr = {.ifr_data = (void *)&channels};
     memcpy(ifr.ifr_name, out->name, IFNAMSIZ);
-    if (!netlink_away_ethtool(fd, &ifr) && channels.tx_count + channels.combined_count)
+    if (!netlink_blocking_ethtool(fd, &ifr) && channels.tx_count + channels.combined_count)
         out->tx_queues = channels.tx_count + channels.combined_count;
 }
 
@@ -113,11 +113,11 @@ get_settings(int fd, struct qos_link_info *out)
     ifr.ifr_data = (void *)&cmd;
     cmd.s.cmd = ETHTOOL_GLINKSETTINGS;
     /* The first call answers how many words the kernel's masks have, as a negative number. */
-    if (netlink_away_ethtool(fd, &ifr) || cmd.s.link_mode_masks_nwords >= 0)
+    if (netlink_blocking_ethtool(fd, &ifr) || cmd.s.link_mode_masks_nwords >= 0)
         return;
     cmd.s.cmd = ETHTOOL_GLINKSETTINGS;
     cmd.s.link_mode_masks_nwords = (int8_t)-cmd.s.link_mode_masks_nwords;
-    if (netlink_away_ethtool(fd, &ifr) || cmd.s.link_mode_masks_nwords <= 0)
+    if (netlink_blocking_ethtool(fd, &ifr) || cmd.s.link_mode_masks_nwords <= 0)
         return;
     unsigned words = (unsigned)cmd.s.link_mode_masks_nwords;
     const uint32_t *masks = (const uint32_t *)(const void *)(cmd.room + sizeof cmd.s);

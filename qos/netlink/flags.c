@@ -10,7 +10,7 @@
 
 #define ROOM (1 << 20) /* receive buffer, bytes: some 500 events */
 
-struct qos_flags_watch {
+struct qos_flags_monitor {
     struct netlink nl;
     qos_flags_fn *fn;
     void *ctx;
@@ -23,9 +23,9 @@ struct message {
 };
 
 int
-qos_flags_watch_open(struct qos_flags_watch **w, qos_flags_fn *fn, void *ctx)
+qos_flags_monitor_open(struct qos_flags_monitor **w, qos_flags_fn *fn, void *ctx)
 {
-    struct qos_flags_watch *new = calloc(1, sizeof *new);
+    struct qos_flags_monitor *new = calloc(1, sizeof *new);
     const int room = ROOM;
     if (!new)
         return -ENOMEM;
@@ -35,17 +35,17 @@ qos_flags_watch_open(struct qos_flags_watch **w, qos_flags_fn *fn, void *ctx)
     if (!err)
         err = netlink_error(nl_socket_add_memberships(new->nl.sk, RTNLGRP_LINK, 0));
     if (err) {
-        qos_flags_watch_close(new);
+        qos_flags_monitor_close(new);
         return err;
     }
-    if (setsockopt(qos_flags_watch_fd(new), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
-        setsockopt(qos_flags_watch_fd(new), SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
+    if (setsockopt(qos_flags_monitor_fd(new), SOL_SOCKET, SO_RCVBUFFORCE, &room, sizeof room))
+        setsockopt(qos_flags_monitor_fd(new), SOL_SOCKET, SO_RCVBUF, &room, sizeof room);
     *w = new;
     return 0;
 }
 
 void
-qos_flags_watch_close(struct qos_flags_watch *w)
+qos_flags_monitor_close(struct qos_flags_monitor *w)
 {
     if (!w)
         return;
@@ -54,14 +54,14 @@ qos_flags_watch_close(struct qos_flags_watch *w)
 }
 
 int
-qos_flags_watch_fd(const struct qos_flags_watch *w)
+qos_flags_monitor_fd(const struct qos_flags_monitor *w)
 {
     return nl_socket_get_fd(w->nl.sk);
 }
 
 /* A bridge reports an interface that leaves it as deleted, with its own family. */
 static void
-read_message(struct qos_flags_watch *w, const struct message *m)
+read_message(struct qos_flags_monitor *w, const struct message *m)
 {
     uint16_t type = m->h.nlmsg_type;
     if ((type == RTM_NEWLINK || type == RTM_DELLINK) && m->info.ifi_family == AF_UNSPEC)
@@ -69,13 +69,13 @@ read_message(struct qos_flags_watch *w, const struct message *m)
 }
 
 int
-qos_flags_watch_read(struct qos_flags_watch *w)
+qos_flags_monitor_read(struct qos_flags_monitor *w)
 {
     for (;;) {
         struct message m;
         struct sockaddr_nl from = {0};
         socklen_t from_len = sizeof from;
-        ssize_t n = recvfrom(qos_flags_watch_fd(w), &m, sizeof m, MSG_DONTWAIT,
+        ssize_t n = recvfrom(qos_flags_monitor_fd(w), &m, sizeof m, MSG_DONTWAIT,
                              (struct sockaddr *)&from, &from_len);
         if (n < 0 && errno == EAGAIN)
             return 0;
@@ -89,7 +89,7 @@ qos_flags_watch_read(struct qos_flags_watch *w)
 }
 
 int
-qos_flags_watch_ask(struct qos_flags_watch *w, int ifindex)
+qos_flags_monitor_ask(struct qos_flags_monitor *w, int ifindex)
 {
     const struct message m = {
         {.nlmsg_len = sizeof m, .nlmsg_type = RTM_GETLINK, .nlmsg_flags = NLM_F_REQUEST},
@@ -97,7 +97,7 @@ qos_flags_watch_ask(struct qos_flags_watch *w, int ifindex)
     const struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
     ssize_t n;
     do
-        n = sendto(qos_flags_watch_fd(w), &m, sizeof m, 0, (const struct sockaddr *)&kernel,
+        n = sendto(qos_flags_monitor_fd(w), &m, sizeof m, 0, (const struct sockaddr *)&kernel,
                    sizeof kernel);
     while (n < 0 && errno == EINTR);
     return n < 0 ? -errno : 0;

@@ -39,7 +39,7 @@ get_request(int ifindex, const char *name)
 }
 
 /* libnl-route's parsers of kinds read the kind's data unchecked where an interface has only counters
- * of its kind.  Nobody here wants these counters. */
+ * of its kind.  These counters have no use here. */
 static void
 hide_counters(struct nlmsghdr *h)
 {

@@ -182,7 +182,7 @@ delete_pair(struct netlink *nl, const struct qos_shaper *s)
     return netlink_call(nl, msg, NULL, NULL, NULL);
 }
 
-/* Nobody hears of a refusal, and memory or an answer may be missing for a moment only. */
+/* A refusal is not reported, and memory or an answer may be missing for a moment only. */
 void
 netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
 {

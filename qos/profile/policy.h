@@ -11,7 +11,7 @@
 #include "profile-text.h"
 
 /* Replaces such lines by those of classes, schedulers and rules, which keep their line's number.
- * A line with a mistake is told of and becomes a wrong one.  0, -ENOMEM, -ECANCELED. */
+ * A line with a mistake is reported and becomes a wrong one.  0, -ENOMEM, -ECANCELED. */
 int qos_policy_compile(struct of_parse *p, const char *file, struct profile_line **lines, size_t *n,
                        struct qos_profile_report *report);
 

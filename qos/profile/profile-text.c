@@ -211,7 +211,7 @@ take_line(struct reader *r, char *raw)
     return add_line(r, text, strlen(text));
 }
 
-/* A mistake has been told: reading goes on. */
+/* A mistake has been reported: reading goes on. */
 static int
 passed(int err)
 {

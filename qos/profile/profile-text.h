@@ -8,7 +8,7 @@
 struct profile_line {
     unsigned number;
     char *text;
-    bool wrong; /* it has been told so */
+    bool wrong; /* its mistake has been reported */
 };
 
 /* Tells of a mistake.  -EINVAL: go on with the next line; -ECANCELED: they were enough. */

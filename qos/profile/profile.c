@@ -370,7 +370,7 @@ qos_profile_is_wrong(const struct qos_profile *p, enum qos_direction dir, uint32
     return wrong && class_id <= QOS_CLASS_MAX && wrong[class_id >> 3] >> (class_id & 7) & 1;
 }
 
-/* Notes the class of a line with a mistake, if it can be told. */
+/* Notes the class of a line with a mistake, if that is known. */
 static void
 note_wrong(struct parser *p)
 {
@@ -383,7 +383,7 @@ note_wrong(struct parser *p)
                       name ? name->id : (uint32_t)strtoul(value, NULL, 0));
 }
 
-/* A mistake of one line keeps nobody from the next. */
+/* A mistake in one line does not hide those in the next. */
 static int
 parse_lines(struct parser *p, struct profile_line *lines, size_t n)
 {

@@ -22,7 +22,7 @@ qos_band_get(struct model_port *out, uint32_t band)
     t->out = out;
     t->band = band;
     t->place = QOS_HANDLE_TX_QUEUES | band;
-    t->away = out->away;
+    t->absent = out->absent;
     t->next = *at;
     *at = t;
     return t;
@@ -36,7 +36,7 @@ qos_bands_follow(struct model_port *out)
         char *name = t->name;
         t->info = out->info;
         t->info.name = name;
-        t->away = out->away;
+        t->absent = out->absent;
     }
 }
 

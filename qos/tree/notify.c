@@ -50,7 +50,8 @@ is_queue(const struct qos_class *c)
 void
 qos_notify_queue(struct qos *q, const struct model_port *p, struct qos_class *c, bool present)
 {
-    bool nowhere = p->away || (p->dir == QOS_IN && !p->shaper_notified); /* nothing to notify of */
+    bool nowhere =
+        p->absent || (p->dir == QOS_IN && !p->shaper_notified); /* nothing to notify of */
     if (!q->events.queue || nowhere || !is_queue(c) || (!present && !c->notified))
         return;
     c->notified = present ? priority_of(p, c) : 0;
@@ -111,7 +112,7 @@ qos_notify_default(struct qos *q, struct model_port *p)
 {
     uint64_t most = plain_most(p);
     uint32_t id = qos_port_default(qos_band_plain(p));
-    if (!p->band && !p->away && (id != p->notified_default || most != p->notified_limit))
+    if (!p->band && !p->absent && (id != p->notified_default || most != p->notified_limit))
         notify_plain(q, p, id, most);
 }
 

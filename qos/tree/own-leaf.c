@@ -66,7 +66,7 @@ static int
 settle(struct qos *q, const struct journal_touch *t)
 {
     struct qos_class *c = qos_class_find(t->p, t->id);
-    if (!c || c->leaf || t->p->away || !qos_own_leaf_fits(t->p, c))
+    if (!c || c->leaf || t->p->absent || !qos_own_leaf_fits(t->p, c))
         return 0;
     q->txn.plan.request = t->request;
     return give(q, t->p, c, t->made);

@@ -72,7 +72,7 @@ qos_root_ours(struct qos *q, const struct model_port *p, bool *ours, struct qos_
 {
     struct qos_object root;
     struct qos_error why = {0};
-    *ours = p->sched && !p->away;
+    *ours = p->sched && !p->absent;
     if (!*ours || p->planned)
         return 0;
     uint32_t handle = qos_port_has_tree(p) ? qos_tree_handle(p, p->sched) : qos_root_handle(p);

@@ -64,7 +64,7 @@ qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e)
     return err;
 }
 
-enum { KEPT = 1, DIFFERS = 2, AWAY = 4 };
+enum { KEPT = 1, DIFFERS = 2, ABSENT = 4 };
 
 void
 qos_tree_encode(struct of_wr *w, const struct qos_tree *t)
@@ -73,7 +73,7 @@ qos_tree_encode(struct of_wr *w, const struct qos_tree *t)
     of_wr8(w, (uint8_t)t->dir);
     of_wr8(w, t->sched ? t->sched->id : OFP_QOS_SCHED_NONE);
     of_wr16(w, (uint16_t)((t->kept ? KEPT : 0) | (t->foreign.differs ? DIFFERS : 0) |
-                          (t->away ? AWAY : 0)));
+                          (t->absent ? ABSENT : 0)));
     of_wr32(w, t->default_id);
     of_wr32(w, t->n_queues);
     of_wr64(w, t->foreign.changed);
@@ -88,7 +88,7 @@ qos_tree_decode(struct qos_tree *t, const uint8_t *p)
                            .dir = p[4] ? QOS_IN : QOS_OUT,
                            .sched = p[5] == OFP_QOS_SCHED_NONE ? NULL : qos_sched_by_id(p[5]),
                            .kept = flags & KEPT,
-                           .away = flags & AWAY,
+                           .absent = flags & ABSENT,
                            .default_id = of_get32(p + 8),
                            .n_queues = of_get32(p + 12),
                            .foreign = {.changed = of_get64(p + 16),

@@ -206,7 +206,7 @@ away(unsigned n)
 {
     if (in_bundle)
         return;
-    qos_port_away(model, n);
+    qos_port_absent(model, n);
     if (n && n <= 2)
         fake_forget(&kernel, ports[n - 1].ifindex);
 }

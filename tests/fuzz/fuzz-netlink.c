@@ -103,7 +103,7 @@ rtnetlink_answer(struct rtnetlink_datagram *d)
 
 static struct qos_kernel *kernel;
 static struct qos_link *links;
-static struct qos_link_watch *watch;
+static struct qos_link_monitor *watch;
 static unsigned heard;
 
 static void
@@ -270,7 +270,7 @@ ask_model(uint8_t n, size_t from)
         request(q, from ? (n + 1u) % REQUESTS : (n + 1u) % REQUESTS_OLD);
         port.speed *= 2;
         port_update(q, &port, &e);
-        qos_port_away(q, 1);
+        qos_port_absent(q, 1);
         port_back(q, &port, &e);
         qos_clear_all(q, &e);
     }
@@ -281,7 +281,7 @@ static void
 set_up(void)
 {
     if (qos_netlink_new(&kernel) || qos_link_open(&links) ||
-        qos_link_watch_open(&watch, on_event, NULL))
+        qos_link_monitor_open(&watch, on_event, NULL))
         abort();
 }
 
@@ -301,7 +301,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     case 1: ask_shaper(data[1]); break;
     case 2: ask_link(data[1]); break;
     case 3:
-        if (qos_link_watch_read(watch) > 0)
+        if (qos_link_monitor_read(watch) > 0)
             abort();
         break;
     default: ask_model(data[1], data[0] / 5u);

@@ -74,7 +74,7 @@ WITHOUT_INPUT = [
     ('datapath/packet/*', r'packet_describe|bits_of_all|packet_flow_hash_any_bits', 'the control thread asks for it'),
     ('qos/model/*', r'qos_(port_(by_ifindex|remove)|stamp|queue_get|default_class|budget|each_above|planned)|port_with|queue_of'
      r'|next_queue|find_waiting|pass_on|count(ed)?_\w+', 'the switch asks for it: unit/qos'),
-    ('qos/netlink/*', r'qos_netlink_(set_away|portid)|netlink_away_silent|qos_link_(get_by_index|watch_(fd|ignore))'
+    ('qos/netlink/*', r'qos_netlink_(set_away|portid)|netlink_blocking_silent|qos_link_(get_by_index|watch_(fd|ignore))'
      r'|stand_in_message', 'the switch asks for it: unit/qos'),
     ('qos/sched/error.c', r'qos_error_data', 'writes'),
 ]

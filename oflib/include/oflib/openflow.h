@@ -12,25 +12,25 @@
 
 #include <stdint.h>
 
-#define OFP_VERSION     0x04
-#define OFP_HEADER_LEN  8
+#define OFP_VERSION      0x04
+#define OFP_HEADER_LEN   8
 #define OFP_DEFAULT_PORT 6653
 
-#define OFP_NO_BUFFER   0xffffffffu
-#define OFPCML_MAX      0xffe5
-#define OFPCML_NO_BUFFER 0xffff
-#define OFPTT_MAX       0xfe
-#define OFPTT_ALL       0xff
-#define OFPQ_ALL        0xffffffffu
-#define OFPQ_MIN_RATE_UNCFG 0xffff
-#define OFPQ_MAX_RATE_UNCFG 0xffff
-#define OFP_MAX_PORT_NAME_LEN 16
-#define OFP_DESC_STR_LEN 256
-#define OFP_SERIAL_NUM_LEN 32
+#define OFP_NO_BUFFER          0xffffffffu
+#define OFPCML_MAX             0xffe5
+#define OFPCML_NO_BUFFER       0xffff
+#define OFPTT_MAX              0xfe
+#define OFPTT_ALL              0xff
+#define OFPQ_ALL               0xffffffffu
+#define OFPQ_MIN_RATE_UNCFG    0xffff
+#define OFPQ_MAX_RATE_UNCFG    0xffff
+#define OFP_MAX_PORT_NAME_LEN  16
+#define OFP_DESC_STR_LEN       256
+#define OFP_SERIAL_NUM_LEN     32
 #define OFP_MAX_TABLE_NAME_LEN 32
-#define OFPVID_PRESENT  0x1000
-#define OFPVID_NONE     0x0000
-#define OFP_BITMAP_1_3  (1u << OFP_VERSION)
+#define OFPVID_PRESENT         0x1000
+#define OFPVID_NONE            0x0000
+#define OFP_BITMAP_1_3         (1u << OFP_VERSION)
 
 /* The QoS extension (docs/qos-extension.md). */
 #define OFP_QOS_QUEUE_MAX    0xffefu     /* queues are 1 to this */
@@ -38,40 +38,40 @@
 #define OFP_QOS_EXP_REQUEST  1           /* exp_type of the message */
 #define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */
 /* Other messages of the same experimenter (docs/extensions.md). */
-#define OFP_EXP_PORT_ADD 2
-#define OFPORT_ADD_FORCE (1u << 0) /* even if another program has the interface */
-#define OFP_EXP_PORT_DEL 3
-#define OFP_EXP_SET_DESC 4
-#define OFP_EXP_RELAY    5
-#define OFP_EXP_COUNTERS 2 /* exp_type of a multipart */
-#define OFP_EXP_KERNEL   3 /* exp_type of a multipart */
-#define OFP_EXP_QOS_PORTS 4 /* exp_type of a multipart */
-#define OFP_EXP_STATUS   5 /* exp_type of a multipart */
-#define OFP_EXP_SERVICE  9 /* exp_type of a multipart */
-#define OFP_EXP_TRACE    7 /* exp_type of a multipart */
+#define OFP_EXP_PORT_ADD     2
+#define OFPORT_ADD_FORCE     (1u << 0) /* even if another program has the interface */
+#define OFP_EXP_PORT_DEL     3
+#define OFP_EXP_SET_DESC     4
+#define OFP_EXP_RELAY        5
+#define OFP_EXP_COUNTERS     2 /* exp_type of a multipart */
+#define OFP_EXP_KERNEL       3 /* exp_type of a multipart */
+#define OFP_EXP_QOS_PORTS    4 /* exp_type of a multipart */
+#define OFP_EXP_STATUS       5 /* exp_type of a multipart */
+#define OFP_EXP_SERVICE      9 /* exp_type of a multipart */
+#define OFP_EXP_TRACE        7 /* exp_type of a multipart */
 #define OFP_EXP_MONITOR      6
 #define OFP_EXP_QOS_CHANGED  7
 #define OFP_EXP_ROLE_CHANGED 8
 /* An entry of SERVICE: its length, and its flags. */
-#define OFP_SERVICE_LEN   48
-#define OFP_SERVICE_RATE  1 /* the class has a guaranteed rate */
-#define OFP_SERVICE_LENDS 2 /* the kernel counts what it lends and borrows (HTB) */
-#define OFP_SERVICE_BROKEN 4 /* its promise is broken */
-#define OFP_SERVICE_DROPS 8 /* it has dropped packets for as long as its promise says */
-#define OFP_EXP_CAPTURE  10 /* a slave may not send it: it reads traffic */
-#define OFP_EXP_CAPTURED 11
-#define OFP_EXP_DROPS    8 /* exp_type of a multipart */
-#define OFP_EXP_LOG_SET      9
-#define OFP_EXP_RELOAD       12
-#define OFP_EXP_LOG          6 /* exp_type of a multipart */
-#define OFP_EXP_STATE_MARK   13 /* in a file, not on a connection (oflib/state.h) */
-#define OFP_EXP_RESTART      14
-#define OFP_EXP_QOS_PROMISE  15
-#define OFP_EXP_STATE 11 /* exp_type of a multipart */
+#define OFP_SERVICE_LEN     48
+#define OFP_SERVICE_RATE    1  /* the class has a guaranteed rate */
+#define OFP_SERVICE_LENDS   2  /* the kernel counts what it lends and borrows (HTB) */
+#define OFP_SERVICE_BROKEN  4  /* its promise is broken */
+#define OFP_SERVICE_DROPS   8  /* it has dropped packets for as long as its promise says */
+#define OFP_EXP_CAPTURE     10 /* a slave may not send it: it reads traffic */
+#define OFP_EXP_CAPTURED    11
+#define OFP_EXP_DROPS       8 /* exp_type of a multipart */
+#define OFP_EXP_LOG_SET     9
+#define OFP_EXP_RELOAD      12
+#define OFP_EXP_LOG         6  /* exp_type of a multipart */
+#define OFP_EXP_STATE_MARK  13 /* in a file, not on a connection (oflib/state.h) */
+#define OFP_EXP_RESTART     14
+#define OFP_EXP_QOS_PROMISE 15
+#define OFP_EXP_STATE       11 /* exp_type of a multipart */
 #define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
-#define OFP_EXP_TINS 13 /* exp_type of a multipart */
-#define OFP_TIN_LEN  72 /* of an entry */
-#define OFP_ACT_IF_THERE 1 /* type of an action: its experimenter's first 32 bits */
+#define OFP_EXP_TINS        13 /* exp_type of a multipart */
+#define OFP_TIN_LEN         72 /* of an entry */
+#define OFP_ACT_IF_THERE    1  /* type of an action: its experimenter's first 32 bits */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
  * messages (docs/extensions.md). */
@@ -82,9 +82,9 @@
 
 /* ofsoftswitch13's (BOFUSS's) own queue messages (docs/extensions.md, Queue messages). */
 #define OFP_OPENFLOW_EXPERIMENTER 0x000026e1u
-#define OFP_EXT_QUEUE_MODIFY 0 /* exp_type of the message */
-#define OFP_EXT_QUEUE_DELETE 1
-#define OFP_QUEUE_RATE_MAX   1000 /* of the port's speed; a rate above is not configured */
+#define OFP_EXT_QUEUE_MODIFY      0 /* exp_type of the message */
+#define OFP_EXT_QUEUE_DELETE      1
+#define OFP_QUEUE_RATE_MAX        1000 /* of the port's speed; a rate above is not configured */
 
 #define OF_ENUM_ROW(name, value, ...) name = (value), /* a row may have more */
 
@@ -145,7 +145,10 @@ enum ofp_port_no { OFPP_ROWS(OF_ENUM_ROW) };
     X(OFPPC_NO_PACKET_IN, 1 << 6)
 enum ofp_port_config { OFPPC_ROWS(OF_ENUM_ROW) };
 
-#define OFPPS_ROWS(X) X(OFPPS_LINK_DOWN, 1 << 0) X(OFPPS_BLOCKED, 1 << 1) X(OFPPS_LIVE, 1 << 2)
+#define OFPPS_ROWS(X)                                                                              \
+    X(OFPPS_LINK_DOWN, 1 << 0)                                                                     \
+    X(OFPPS_BLOCKED, 1 << 1)                                                                       \
+    X(OFPPS_LIVE, 1 << 2)
 enum ofp_port_state { OFPPS_ROWS(OF_ENUM_ROW) };
 
 #define OFPPF_ROWS(X)                                                                              \
@@ -175,7 +178,9 @@ enum ofp_port_features { OFPPF_ROWS(OF_ENUM_ROW) };
 enum ofp_queue_properties { OFPQT_ROWS(OF_ENUM_ROW) };
 
 /* 7.2.3 */
-#define OFPMT_ROWS(X) X(OFPMT_STANDARD, 0) X(OFPMT_OXM, 1)
+#define OFPMT_ROWS(X)                                                                              \
+    X(OFPMT_STANDARD, 0)                                                                           \
+    X(OFPMT_OXM, 1)
 enum ofp_match_type { OFPMT_ROWS(OF_ENUM_ROW) };
 
 #define OFPXMC_ROWS(X)                                                                             \
@@ -229,7 +234,6 @@ enum ofp_instruction_type { OFPIT_ROWS(OF_ENUM_ROW) };
     X(OFPAT_EXPERIMENTER, 0xffff, experimenter, action_experimenter)
 enum ofp_action_type { OFPAT_ROWS(OF_ENUM_ROW) };
 
-
 /* 7.3.1 */
 #define OFPC_CAP_ROWS(X)                                                                           \
     X(OFPC_FLOW_STATS, 1 << 0)                                                                     \
@@ -243,7 +247,10 @@ enum ofp_capabilities { OFPC_CAP_ROWS(OF_ENUM_ROW) };
 
 /* 7.3.2 */
 #define OFPC_FRAG_ROWS(X)                                                                          \
-    X(OFPC_FRAG_NORMAL, 0) X(OFPC_FRAG_DROP, 1) X(OFPC_FRAG_REASM, 2) X(OFPC_FRAG_MASK, 3)
+    X(OFPC_FRAG_NORMAL, 0)                                                                         \
+    X(OFPC_FRAG_DROP, 1)                                                                           \
+    X(OFPC_FRAG_REASM, 2)                                                                          \
+    X(OFPC_FRAG_MASK, 3)
 enum ofp_config_flags { OFPC_FRAG_ROWS(OF_ENUM_ROW) };
 
 /* 7.3.4 */
@@ -263,25 +270,43 @@ enum ofp_flow_mod_command { OFPFC_ROWS(OF_ENUM_ROW) };
     X(OFPFF_NO_BYT_COUNTS, 1 << 4)
 enum ofp_flow_mod_flags { OFPFF_ROWS(OF_ENUM_ROW) };
 
-#define OFPGC_ROWS(X) X(OFPGC_ADD, 0) X(OFPGC_MODIFY, 1) X(OFPGC_DELETE, 2)
+#define OFPGC_ROWS(X)                                                                              \
+    X(OFPGC_ADD, 0)                                                                                \
+    X(OFPGC_MODIFY, 1)                                                                             \
+    X(OFPGC_DELETE, 2)
 enum ofp_group_mod_command { OFPGC_ROWS(OF_ENUM_ROW) };
 
-#define OFPGT_ROWS(X) X(OFPGT_ALL, 0) X(OFPGT_SELECT, 1) X(OFPGT_INDIRECT, 2) X(OFPGT_FF, 3)
+#define OFPGT_ROWS(X)                                                                              \
+    X(OFPGT_ALL, 0)                                                                                \
+    X(OFPGT_SELECT, 1)                                                                             \
+    X(OFPGT_INDIRECT, 2)                                                                           \
+    X(OFPGT_FF, 3)
 enum ofp_group_type { OFPGT_ROWS(OF_ENUM_ROW) };
 
-#define OFPG_ROWS(X) X(OFPG_MAX, 0xffffff00) X(OFPG_ALL, 0xfffffffc) X(OFPG_ANY, 0xffffffff)
+#define OFPG_ROWS(X)                                                                               \
+    X(OFPG_MAX, 0xffffff00)                                                                        \
+    X(OFPG_ALL, 0xfffffffc)                                                                        \
+    X(OFPG_ANY, 0xffffffff)
 enum ofp_group { OFPG_ROWS(OF_ENUM_ROW) };
 
-#define OFPMC_ROWS(X) X(OFPMC_ADD, 0) X(OFPMC_MODIFY, 1) X(OFPMC_DELETE, 2)
+#define OFPMC_ROWS(X)                                                                              \
+    X(OFPMC_ADD, 0)                                                                                \
+    X(OFPMC_MODIFY, 1)                                                                             \
+    X(OFPMC_DELETE, 2)
 enum ofp_meter_mod_command { OFPMC_ROWS(OF_ENUM_ROW) };
 
 #define OFPM_ROWS(X)                                                                               \
     X(OFPM_MAX, 0xffff0000)                                                                        \
-    X(OFPM_SLOWPATH, 0xfffffffd) X(OFPM_CONTROLLER, 0xfffffffe) X(OFPM_ALL, 0xffffffff)
+    X(OFPM_SLOWPATH, 0xfffffffd)                                                                   \
+    X(OFPM_CONTROLLER, 0xfffffffe)                                                                 \
+    X(OFPM_ALL, 0xffffffff)
 enum ofp_meter { OFPM_ROWS(OF_ENUM_ROW) };
 
 #define OFPMF_ROWS(X)                                                                              \
-    X(OFPMF_KBPS, 1 << 0) X(OFPMF_PKTPS, 1 << 1) X(OFPMF_BURST, 1 << 2) X(OFPMF_STATS, 1 << 3)
+    X(OFPMF_KBPS, 1 << 0)                                                                          \
+    X(OFPMF_PKTPS, 1 << 1)                                                                         \
+    X(OFPMF_BURST, 1 << 2)                                                                         \
+    X(OFPMF_STATS, 1 << 3)
 enum ofp_meter_flags { OFPMF_ROWS(OF_ENUM_ROW) };
 
 #define OFPMBT_ROWS(X)                                                                             \
@@ -342,18 +367,30 @@ enum ofp_group_capabilities { OFPGFC_ROWS(OF_ENUM_ROW) };
 
 /* 7.3.9, 7.3.10 */
 #define OFPCR_ROLE_ROWS(X)                                                                         \
-    X(OFPCR_ROLE_NOCHANGE, 0) X(OFPCR_ROLE_EQUAL, 1) X(OFPCR_ROLE_MASTER, 2) X(OFPCR_ROLE_SLAVE, 3)
+    X(OFPCR_ROLE_NOCHANGE, 0)                                                                      \
+    X(OFPCR_ROLE_EQUAL, 1)                                                                         \
+    X(OFPCR_ROLE_MASTER, 2)                                                                        \
+    X(OFPCR_ROLE_SLAVE, 3)
 enum ofp_controller_role { OFPCR_ROLE_ROWS(OF_ENUM_ROW) };
 
 /* 7.4 */
-#define OFPR_ROWS(X) X(OFPR_NO_MATCH, 0) X(OFPR_ACTION, 1) X(OFPR_INVALID_TTL, 2)
+#define OFPR_ROWS(X)                                                                               \
+    X(OFPR_NO_MATCH, 0)                                                                            \
+    X(OFPR_ACTION, 1)                                                                              \
+    X(OFPR_INVALID_TTL, 2)
 enum ofp_packet_in_reason { OFPR_ROWS(OF_ENUM_ROW) };
 
 #define OFPRR_ROWS(X)                                                                              \
-    X(OFPRR_IDLE_TIMEOUT, 0) X(OFPRR_HARD_TIMEOUT, 1) X(OFPRR_DELETE, 2) X(OFPRR_GROUP_DELETE, 3)
+    X(OFPRR_IDLE_TIMEOUT, 0)                                                                       \
+    X(OFPRR_HARD_TIMEOUT, 1)                                                                       \
+    X(OFPRR_DELETE, 2)                                                                             \
+    X(OFPRR_GROUP_DELETE, 3)
 enum ofp_flow_removed_reason { OFPRR_ROWS(OF_ENUM_ROW) };
 
-#define OFPPR_ROWS(X) X(OFPPR_ADD, 0) X(OFPPR_DELETE, 1) X(OFPPR_MODIFY, 2)
+#define OFPPR_ROWS(X)                                                                              \
+    X(OFPPR_ADD, 0)                                                                                \
+    X(OFPPR_DELETE, 1)                                                                             \
+    X(OFPPR_MODIFY, 2)
 enum ofp_port_reason { OFPPR_ROWS(OF_ENUM_ROW) };
 
 /* 7.4.4 */
@@ -370,7 +407,9 @@ enum ofp_port_reason { OFPPR_ROWS(OF_ENUM_ROW) };
     X(OFPBCT_DISCARD_REPLY, 7)
 enum ofp_bundle_ctrl_type { OFPBCT_ROWS(OF_ENUM_ROW) };
 
-#define OFPBF_ROWS(X) X(OFPBF_ATOMIC, 1 << 0) X(OFPBF_ORDERED, 1 << 1)
+#define OFPBF_ROWS(X)                                                                              \
+    X(OFPBF_ATOMIC, 1 << 0)                                                                        \
+    X(OFPBF_ORDERED, 1 << 1)
 enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
 
 #define OFPBPT_EXPERIMENTER 0xffff
@@ -382,7 +421,7 @@ enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
     X(OFP_FAIL_OWN, 255) /* the switch's own setting */
 enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 
-/* What a connection has itself told of, and why queues have changed (docs/extensions.md). */
+/* What a connection subscribes to, and why queues have changed (docs/extensions.md). */
 #define OFPMON_ROWS(X)                                                                             \
     X(OFPMON_QOS, 1 << 0)                                                                          \
     X(OFPMON_ROLES, 1 << 1)                                                                        \
@@ -391,9 +430,15 @@ enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 
 /* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
-#define OFPCAP_ROWS(X) X(OFPCAP_IN, 1) X(OFPCAP_OUT, 2) X(OFPCAP_MISS, 4) X(OFPCAP_DROP, 8)
+#define OFPCAP_ROWS(X)                                                                             \
+    X(OFPCAP_IN, 1)                                                                                \
+    X(OFPCAP_OUT, 2)                                                                               \
+    X(OFPCAP_MISS, 4)                                                                              \
+    X(OFPCAP_DROP, 8)
 enum ofp_capture { OFPCAP_ROWS(OF_ENUM_ROW) };
-#define OFPCAP_POINT_ROWS(X) X(OFPCAP_END, 0) OFPCAP_ROWS(X)
+#define OFPCAP_POINT_ROWS(X)                                                                       \
+    X(OFPCAP_END, 0)                                                                               \
+    OFPCAP_ROWS(X)
 enum { OFPCAP_END = 0 };
 #define OFPCAP_ANY  0xffffffffu /* of reasons */
 #define OFPCAP_NONE 0xffffu
@@ -415,10 +460,14 @@ enum ofp_log_level { OFPLL_ROWS(OF_ENUM_ROW) };
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
 
 /* What became of a class's promise (docs/extensions.md). */
-#define OFPQP_ROWS(X) X(OFPQP_BROKEN, 1) X(OFPQP_KEPT, 2)
+#define OFPQP_ROWS(X)                                                                              \
+    X(OFPQP_BROKEN, 1)                                                                             \
+    X(OFPQP_KEPT, 2)
 enum ofp_qos_promise_state { OFPQP_ROWS(OF_ENUM_ROW) };
 /* What has lasted for as long as it says. */
-#define OFPQPK_ROWS(X) X(OFPQPK_RATE, 0) X(OFPQPK_DROPS, 1)
+#define OFPQPK_ROWS(X)                                                                             \
+    X(OFPQPK_RATE, 0)                                                                              \
+    X(OFPQPK_DROPS, 1)
 enum ofp_qos_promise_kind { OFPQPK_ROWS(OF_ENUM_ROW) };
 
 /* The events of a TRACE (docs/extensions.md). */
@@ -463,20 +512,29 @@ enum ofp_stats_cache { OFPSC_ROWS(OF_ENUM_ROW) };
 enum ofp_trace_packet { OFPTP_ROWS(OF_ENUM_ROW) };
 
 /* ... what a table had for it */
-#define OFPTR_ROWS(X)                                                                       \
+#define OFPTR_ROWS(X)                                                                              \
     X(OFPTR_FLOW, 0)                                                                               \
     X(OFPTR_MISS, 1)    /* the table-miss entry */                                                 \
     X(OFPTR_NOTHING, 2) /* not even that */
 enum ofp_trace_result { OFPTR_ROWS(OF_ENUM_ROW) };
 
 /* ... a meter's verdict */
-#define OFPTM_ROWS(X) X(OFPTM_PASS, 0) X(OFPTM_DROP, 1) X(OFPTM_REMARK, 2)
+#define OFPTM_ROWS(X)                                                                              \
+    X(OFPTM_PASS, 0)                                                                               \
+    X(OFPTM_DROP, 1)                                                                               \
+    X(OFPTM_REMARK, 2)
 enum ofp_trace_verdict { OFPTM_ROWS(OF_ENUM_ROW) };
 
 /* ... whose action it is; what happens to the action set */
-#define OFPTA_ROWS(X) X(OFPTA_APPLY, 0) X(OFPTA_SET, 1) X(OFPTA_BUCKET, 2)
+#define OFPTA_ROWS(X)                                                                              \
+    X(OFPTA_APPLY, 0)                                                                              \
+    X(OFPTA_SET, 1)                                                                                \
+    X(OFPTA_BUCKET, 2)
 enum ofp_trace_source { OFPTA_ROWS(OF_ENUM_ROW) };
-#define OFPTS_ROWS(X) X(OFPTS_WRITTEN, 0) X(OFPTS_CLEARED, 1) X(OFPTS_EXECUTED, 2)
+#define OFPTS_ROWS(X)                                                                              \
+    X(OFPTS_WRITTEN, 0)                                                                            \
+    X(OFPTS_CLEARED, 1)                                                                            \
+    X(OFPTS_EXECUTED, 2)
 enum ofp_trace_set { OFPTS_ROWS(OF_ENUM_ROW) };
 
 /* ... of a bucket */
@@ -488,8 +546,7 @@ enum ofp_trace_set { OFPTS_ROWS(OF_ENUM_ROW) };
 enum ofp_trace_bucket { OFPTB_ROWS(OF_ENUM_ROW) };
 
 /* 7.5.1 */
-#define OFPHET_ROWS(X)                                                                             \
-    X(OFPHET_VERSIONBITMAP, 1, versionbitmap, hello_versionbitmap)
+#define OFPHET_ROWS(X) X(OFPHET_VERSIONBITMAP, 1, versionbitmap, hello_versionbitmap)
 enum ofp_hello_elem_type { OFPHET_ROWS(OF_ENUM_ROW) };
 
 #endif

@@ -154,7 +154,7 @@ enum ofp10_capabilities { OFPC10_ROWS(OF_ENUM_ROW) };
 enum ofp10_flow_mod_flags { OFPFF10_ROWS(OF_ENUM_ROW) };
 
 /* Inside the switch, the reason of a packet-in for a packet that found no flow, not even a table-miss
- * entry.  Only controllers of 1.0 are told, who call it OFPR_NO_MATCH. */
+ * entry.  Reported to controllers of 1.0 only, as OFPR_NO_MATCH. */
 #define OFPR10_TABLE_MISS 3
 
 /* 5.4.4.  The codes of HELLO_FAILED are 1.3's; those of QUEUE_OP_FAILED too. */

@@ -246,45 +246,45 @@ on_event(void *ctx, const struct qos_link_event *e)
 static void
 test_events_without_end(void **state)
 {
-    struct qos_link_watch *w;
+    struct qos_link_monitor *w;
     events = 0;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     begin(EVENTS, UINT32_MAX);
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_int_equal(events, given);
     assert_in_range(given, 1, 10000);
     left = 3; /* the rest comes with the next calls */
-    assert_int_equal(qos_link_watch_read(w), 0);
-    qos_link_watch_close(w);
+    assert_int_equal(qos_link_monitor_read(w), 0);
+    qos_link_monitor_close(w);
 }
 
 /* The kernel says so with RTM_DELLINK, but the interface is there. */
 static void
 test_leaving_a_bridge_is_no_end(void **state)
 {
-    struct qos_link_watch *w;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    struct qos_link_monitor *w;
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     begin(LEFT_A_BRIDGE, 1);
     last = (struct qos_link_event){0};
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_int_equal(last.kind, QOS_LINK_CHANGED);
     assert_int_equal(last.ifindex, 7);
-    qos_link_watch_close(w);
+    qos_link_monitor_close(w);
 }
 
 /* An event whose name is missing is one of its interface all the same. */
 static void
 test_an_event_without_a_name(void **state)
 {
-    struct qos_link_watch *w;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    struct qos_link_monitor *w;
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     begin(EVENTS, 1);
     last = (struct qos_link_event){0};
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_int_equal(last.kind, QOS_LINK_CHANGED);
     assert_int_equal(last.ifindex, 7);
     assert_string_equal(last.name, "");
-    qos_link_watch_close(w);
+    qos_link_monitor_close(w);
 }
 
 /* ------------------------------------------------------------------ half done */

@@ -9,7 +9,7 @@ limit_after_a_return(uint64_t limit)
 {
     struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, 8};
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(notified_limit[1], limit);
 }
@@ -146,7 +146,7 @@ tins_are_counted(void **state)
     send_by_tins(QOS_HANDLE_TREE | 99, 3);
     assert_int_equal(qos_each_tin(qos, count_tin, NULL, &err), 0);
     assert_true(counted[1][1] == 100 && counted[1][3] == 300 && counted[0][1] == 100);
-    assert_int_equal(qos_port_away(qos, 2), 0); /* of what is not there nobody asks */
+    assert_int_equal(qos_port_absent(qos, 2), 0); /* of what is not there nobody asks */
     assert_int_equal(qos_each_tin(qos, count_tin, NULL, &err), 0);
     assert_int_equal(counted[1][1], 100);
 }

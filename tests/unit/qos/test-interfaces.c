@@ -202,16 +202,16 @@ too_short(unsigned n, struct rtnetlink_datagram *d)
 static void
 test_events_that_are_none(void **state)
 {
-    struct qos_link_watch *w;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    struct qos_link_monitor *w;
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     events = 0;
     begin(not_the_kernels);
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_int_equal(events, 0);
     begin(too_short); /* whatever it was, nobody takes it for interface 0's queues */
-    assert_int_equal(qos_link_watch_read(w), 0);
-    qos_link_watch_close(w);
-    qos_link_watch_close(NULL);
+    assert_int_equal(qos_link_monitor_read(w), 0);
+    qos_link_monitor_close(w);
+    qos_link_monitor_close(NULL);
 }
 
 static uint16_t event_type;
@@ -244,19 +244,19 @@ test_what_goes_is_told(void **state)
         {RTM_DELTFILTER, 3, 0, 0},
         {RTM_NEWADDR, 0, 0, 0},
     };
-    struct qos_link_watch *w;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
-    qos_link_watch_ignore(w, 12345);
+    struct qos_link_monitor *w;
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
+    qos_link_monitor_ignore(w, 12345);
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         event_type = cases[i].type;
         preference = cases[i].preference;
         events = 0;
         begin(one_event);
-        assert_int_equal(qos_link_watch_read(w), 0);
+        assert_int_equal(qos_link_monitor_read(w), 0);
         assert_int_equal(events, cases[i].told);
         assert_true(!events || (last.kind == cases[i].kind && last.ifindex == 7));
     }
-    qos_link_watch_close(w);
+    qos_link_monitor_close(w);
 }
 
 /* ------------------------------------------------------------------ ethtool */

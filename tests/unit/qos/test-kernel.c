@@ -555,7 +555,7 @@ saw(enum qos_link_event_kind kind, uint32_t portid)
 static void
 link_and_watch(void **state)
 {
-    struct qos_link_watch *w;
+    struct qos_link_monitor *w;
     struct qos_link_info info;
     struct qos_link_stats stats;
     assert_string_equal(link1.name, "d1");
@@ -565,14 +565,14 @@ link_and_watch(void **state)
     assert_int_equal(qos_link_get_by_name(links, "a-name-that-is-too-long", &info), -ENODEV);
     assert_int_equal(qos_link_get_by_index(links, 9999, &info), -ENODEV);
     assert_int_equal(qos_link_get_stats(links, link1.ifindex, &stats), 0);
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
     assert_int_equal(qos_link_get_by_index(links, link1.ifindex, &info), 0);
     assert_true(info.flags & IFF_UP);
     OK("htb", "cmd=add,port=1,class=10,rate=1mbit");
-    struct pollfd p = {qos_link_watch_fd(w), POLLIN, 0};
+    struct pollfd p = {qos_link_monitor_fd(w), POLLIN, 0};
     assert_int_equal(poll(&p, 1, 1000), 1);
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_true(saw(QOS_LINK_TC, qos_netlink_portid(kernel)));
     unsigned changed = 0;
     for (unsigned i = 0; i < n_seen; i++)
@@ -580,32 +580,32 @@ link_and_watch(void **state)
                    !strcmp(seen[i].name, "d1");
     assert_true(changed > 0);
     assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
-    qos_link_watch_close(w);
+    qos_link_monitor_close(w);
 }
 
 /* When the socket overflows, one event reports it, and later events come again. */
 static void
 lost_events(void **state)
 {
-    struct qos_link_watch *w;
+    struct qos_link_monitor *w;
     unsigned lost = 0;
-    assert_int_equal(qos_link_watch_open(&w, on_event, NULL), 0);
+    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     for (unsigned i = 0; i < 10000; i++)
         assert_int_equal(qos_link_set_up(links, link1.ifindex, i % 2 == 0), 0);
-    struct pollfd p = {qos_link_watch_fd(w), POLLIN, 0};
+    struct pollfd p = {qos_link_monitor_fd(w), POLLIN, 0};
     while (poll(&p, 1, 0) == 1) {
         n_seen = 0;
-        assert_int_equal(qos_link_watch_read(w), 0);
+        assert_int_equal(qos_link_monitor_read(w), 0);
         for (unsigned i = 0; i < n_seen; i++)
             lost += seen[i].kind == QOS_LINK_OVERRUN && !seen[i].ifindex;
     }
     assert_int_equal(lost, 1);
     n_seen = 0;
     assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
-    assert_int_equal(qos_link_watch_read(w), 0);
+    assert_int_equal(qos_link_monitor_read(w), 0);
     assert_true(n_seen > 0 && seen[0].kind == QOS_LINK_CHANGED);
     assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
-    qos_link_watch_close(w);
+    qos_link_monitor_close(w);
 }
 
 /* The veth pair is created, found, replaced if it was left behind, and removed. */

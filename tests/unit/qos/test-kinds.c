@@ -560,7 +560,7 @@ away_and_back(void **state)
         OK("pfifo", "cmd=add,port=2,class=1,limit=3");
         char *before = model_text();
         kernel.n = 0;
-        assert_int_equal(qos_port_away(qos, 2), 0);
+        assert_int_equal(qos_port_absent(qos, 2), 0);
         assert_int_equal(present[1], 0);
         assert_int_equal(port_back(qos, &port, &err), 0);
         assert_int_equal(present[1], 1);

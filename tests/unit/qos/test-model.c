@@ -451,14 +451,14 @@ static void
 away_and_back(void **state)
 {
     struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
-    assert_int_equal(qos_port_away(qos, 9), -ENOENT);
+    assert_int_equal(qos_port_absent(qos, 9), -ENOENT);
     assert_int_equal(port_back(qos, &(struct qos_port){.port_no = 9}, &err), -ENOENT);
     OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");
     OK("htb", "cmd=add,port=2,class=2,parent=1,rate=10%");
     OK("sfq", "cmd=add,port=2,class=2,perturb=5");
     char *before = model_text();
     kernel.n = 0;
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(present[1] + present[2] + default_class, 0);
     unsigned n = 0;
     assert_int_equal(qos_dump(qos, 2, QOS_ALL_CLASSES, count_entries, &n, &err), 0);
@@ -476,18 +476,18 @@ away_and_back(void **state)
     /* Another speed: shares follow.  Refused by the kernel, or cleared meanwhile: forgotten. */
     kernel.n = 0;
     port.speed = 1000000000;
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(fake_class(&kernel, 30, 1)->values.v[QOS_RATE], 500000000);
     kernel.n = 0;
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     kernel.fail_in = 3;
     assert_true(port_back(qos, &port, &err) > 0);
     kernel.fail_in = -1;
     assert_int_equal(kernel.n + queue_count(qos, 2) + present[1] + default_class, 0);
     OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
     kernel.n = 0;
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     OK("none", "port=2");
     assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(kernel.n + queue_count(qos, 2), 0);

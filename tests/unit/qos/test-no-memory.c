@@ -252,7 +252,7 @@ a_name_too_many(void **state)
     struct qos_port port = {2, 30, "other", 1500, 1000, 100000000, 8};
     OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     left = 0;
     assert_int_equal(port_back(qos, &port, &err), 0);
     assert_int_equal(left, -1);

@@ -210,7 +210,7 @@ comes_back(void **state)
                             .txqueuelen = 1000,
                             .speed = 100000000};
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
-    qos_port_away(qos, 2);
+    qos_port_absent(qos, 2);
     fake_forget(&kernel, IF2);
     assert_int_equal(port_back(qos, &port, &err), 0);
     assert_string_equal(below(10), "fq_codel");

@@ -54,7 +54,7 @@ the_stamp_tells_of_changes(void **state)
     OK("htb", "cmd=add,port=2,class=1,rate=1mbit");
     assert_true(qos_stamp(qos) > before);
     before = qos_stamp(qos);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_true(qos_stamp(qos) > before);
 }
 
@@ -91,7 +91,7 @@ back_on_somebody_elses_root(void **state)
     OK("mq", "cmd=add,port=2");
     OK("htb", "cmd=add,port=2,class=100,rate=5mbit,parent=2");
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     fake_foreign_root(&kernel, BACK, 0x80010000, "pfifo");
     assert_int_equal(port_back(qos, &returned, &err), QOS_ERR(OFPSFC_BUSY));
     assert_int_equal(queue_count(qos, 2) + present[100] + present[3], 0);
@@ -122,7 +122,7 @@ counters(void **state)
     assert_int_not_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
     assert_int_equal(qos_dump(qos, 2, 10, any_entry, NULL, &err), QOS_ERR(OFPSFC_KERNEL));
     assert_int_equal(qos_queue_get(qos, 2, 10, false, &queue), 0);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
     assert_int_equal(queue.counters.packets, 0);
     assert_int_equal(queue.created, UINT64_MAX);

@@ -6,7 +6,7 @@
 #include "call.h"
 #include "steer.h"
 
-#include <qos-netlink/away.h>
+#include <qos-netlink/blocking.h>
 #include <qos-netlink/kernel.h>
 #include <qos/model/model.h>
 
@@ -146,10 +146,10 @@ done_at_once(unsigned n, struct rtnetlink_datagram *d)
 static void
 test_a_lost_answer_is_told(void **state)
 {
-    const struct qos_netlink_away away = {on_leave, on_back, on_silent, NULL};
+    const struct qos_netlink_blocking away = {on_leave, on_back, on_silent, NULL};
     struct netlink nl;
     struct netlink_refusal why;
-    qos_netlink_set_away(&away);
+    qos_netlink_set_blocking(&away);
     assert_int_equal(netlink_open(&nl), 0);
     begin(nothing);
     assert_int_equal(netlink_call(&nl, deletion(), NULL, NULL, &why), -ETIMEDOUT);
@@ -161,7 +161,7 @@ test_a_lost_answer_is_told(void **state)
     assert_false(nl.silent);
     assert_int_equal(left, 0);
     netlink_close(&nl);
-    qos_netlink_set_away(NULL);
+    qos_netlink_set_blocking(NULL);
 }
 
 /* ------------------------------------------------------------------ GRED's change */

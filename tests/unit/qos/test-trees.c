@@ -304,7 +304,7 @@ away_and_back(void **state)
     OK("htb", "cmd=add,port=2,class=300,rate=1mbit,parent=3"); /* follows the speed */
     char *before = model_text();
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(present[200] + present[101] + present[3], 0);
     REFUSED(OFPSFC_BAD_PORT, "htb", "cmd=add,port=2,class=9,rate=1mbit,parent=3");
     assert_int_equal(port_back(qos, &port, &err), 0);

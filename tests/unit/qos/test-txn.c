@@ -329,7 +329,7 @@ in_goes_and_returns(void **state)
     OK("htb", "cmd=add,port=2,class=1,rate=50%,direction=in");
     OK("tbf", "cmd=add,port=2,rate=1mbit");
     fake_forget(&kernel, IF2);
-    assert_int_equal(qos_port_away(qos, 2), 0);
+    assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_false(kernel.shaper[IF2]);
     assert_false(shaped);
     assert_int_equal(port_back(qos, &port, &err), 0);

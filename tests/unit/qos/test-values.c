@@ -123,7 +123,7 @@ trees(void **state)
                 .dir = QOS_IN,
                 .sched = qos_sched_by_name("htb"),
                 .kept = true,
-                .away = true,
+                .absent = true,
                 .default_id = 30,
                 .n_queues = 4096,
                 .foreign = {.changed = UINT64_C(1) << 40, .repaired = 3, .differs = true}},
@@ -140,7 +140,7 @@ trees(void **state)
         assert_int_equal(back.dir, t->dir);
         assert_ptr_equal(back.sched, t->sched);
         assert_int_equal(back.kept, t->kept);
-        assert_int_equal(back.away, t->away);
+        assert_int_equal(back.absent, t->absent);
         assert_int_equal(back.default_id, t->default_id);
         assert_int_equal(back.n_queues, t->n_queues);
         assert_int_equal(back.foreign.changed, t->foreign.changed);

@@ -231,7 +231,7 @@ send_bundle(struct ctx *c, struct bundle *b)
     c->json = json;
     c->remote.xid = last + 1;
     if (st) {
-        control(c, last + 1, OFPBCT_DISCARD_REQUEST); /* nobody waits for its reply */
+        control(c, last + 1, OFPBCT_DISCARD_REQUEST); /* its reply is not waited for */
         return st;
     }
     st = control(c, last + 1, OFPBCT_COMMIT_REQUEST);

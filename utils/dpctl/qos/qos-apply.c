@@ -169,21 +169,21 @@ take_nothing(void *ctx, const struct qos_request *r)
 
 #define TRIES 500 /* lines that are dropped, those that follow from others too */
 
-/* Tells of each line that makes no sense beside the others. */
+/* Reports each line that makes no sense beside the others. */
 static enum status
 check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
 {
     for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
         struct qos_profile_part *part = &p->part[dir];
         struct qos_error e;
-        for (unsigned i = 0, told = 0; i < TRIES && told < QOS_PROFILE_MISTAKES && part->n; i++) {
+        for (unsigned i = 0, said = 0; i < TRIES && said < QOS_PROFILE_MISTAKES && part->n; i++) {
             struct qos_diff d = {.port = {no, (enum qos_direction)dir, queues_env(speed)},
                                  .want = part->want,
                                  .n_want = part->n,
                                  .fn = take_nothing};
             if (qos_diff(&d, &e) <= 0)
                 break;
-            if (!follows_wrong(p, dir, &part->want[d.wrong]) && ++told)
+            if (!follows_wrong(p, dir, &part->want[d.wrong]) && ++said)
                 say_line(c, p->file, part->line[d.wrong], "port %u: %s", (unsigned)no, e.text);
             drop_wrong(c, p, dir, d.wrong);
         }

@@ -182,7 +182,7 @@ qos_request(struct ctx *c, const struct command *self, char **words, int n)
     return text ? request(c, self->sched, text) : say_memory(c);
 }
 
-/* What qos-clear is told. */
+/* What qos-clear removes. */
 struct clearing {
     const char *port, *class, *direction;
 };

@@ -92,7 +92,7 @@ json_tree(struct of_json *j, const struct qos_tree *t)
     of_json_uint(j, "queues", t->n_queues);
     of_json_uint(j, "default_class", t->default_id);
     of_json_bool(j, "kept", t->kept);
-    of_json_bool(j, "away", t->away);
+    of_json_bool(j, "away", t->absent);
     of_json_uint(j, "foreign_changes", t->foreign.changed);
     of_json_uint(j, "foreign_repaired", t->foreign.repaired);
     of_json_bool(j, "differs", t->foreign.differs);

@@ -150,7 +150,7 @@ struct sw {
     struct qos *qos;
     struct qos_link *link;
     struct sw_liveness *liveness; /* the thread that watches links (liveness.c) */
-    struct qos_link_watch *watch;
+    struct qos_link_monitor *watch;
     struct loop_io *watch_io;
     struct loop_timer *sync_timer;  /* reads again the queues that another program changed */
     struct loop_timer *links_timer; /* goes on with events of links */

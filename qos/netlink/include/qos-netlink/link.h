@@ -76,21 +76,21 @@ struct qos_link_event {
 
 typedef void qos_link_fn(void *ctx, const struct qos_link_event *event);
 
-struct qos_link_watch;
+struct qos_link_monitor;
 
-/* Subscribes to the events of all interfaces; qos_link_watch_read() calls fn.  -errno. */
-int qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx);
+/* Subscribes to the events of all interfaces; qos_link_monitor_read() calls fn.  -errno. */
+int qos_link_monitor_open(struct qos_link_monitor **w, qos_link_fn *fn, void *ctx);
 
 /* Drops QOS_LINK_TC events that this socket caused (qos_netlink_portid()), by a filter in the
  * kernel.  Best effort: fn must be prepared for them. */
-void qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid);
-void qos_link_watch_close(struct qos_link_watch *w);
+void qos_link_monitor_ignore(struct qos_link_monitor *w, uint32_t portid);
+void qos_link_monitor_close(struct qos_link_monitor *w);
 
 /* Readable when there are events. */
-int qos_link_watch_fd(const struct qos_link_watch *w);
+int qos_link_monitor_fd(const struct qos_link_monitor *w);
 
 /* Calls fn for each event that waits, up to a thousand, and does not block.  -errno: no more events will
  * come. */
-int qos_link_watch_read(struct qos_link_watch *w);
+int qos_link_monitor_read(struct qos_link_monitor *w);
 
 #endif

@@ -208,7 +208,7 @@ struct qos_kernel_ops {
 
 struct qos_kernel {
     const struct qos_kernel_ops *ops;
-    /* For a log: called for each operation that was tried.  NULL: nobody wants to know. */
+    /* For a log: called for each operation that was tried.  NULL: no log. */
     void (*observe)(void *ctx, const struct qos_op *op, enum qos_op_state state);
     void *observer;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the model of the queues is told of a port, and whom it notifies. */
+/* What the model of the queues knows of a port, and whom it notifies. */
 #ifndef QOS_KERNEL_PORT_H
 #define QOS_KERNEL_PORT_H
 

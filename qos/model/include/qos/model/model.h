@@ -87,7 +87,7 @@ int qos_port_add(struct qos *q, const struct qos_port *port);
 /* The interface is gone, and the kernel's queues with it.  The model keeps them: qos_port_back_begin
  * makes them again on the interface that comes in its place.  Until then counters are 0 and
  * requests for the port are OFPSFC_BAD_PORT, except for its clearing.  -ENOENT. */
-int qos_port_away(struct qos *q, uint32_t port_no);
+int qos_port_absent(struct qos *q, uint32_t port_no);
 
 /* The interface's speed or MTU changed: sets a root class that follows the speed, and the shares below
  * it, to the new one.  -ENOENT: nothing is begun. */

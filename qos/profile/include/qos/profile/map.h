@@ -85,7 +85,7 @@ const char *qos_map_then(struct of_parse *p, const struct of_flow_stats *f);
 const char *qos_map_key_at(size_t i);
 const char *qos_map_name_at(const char *key, size_t i);
 
-/* Of the set's name; or of "#12345678", as qos_map_set_name writes a name that nobody knows. */
+/* Of the set's name; or of "#12345678", as qos_map_set_name writes an unknown name. */
 uint64_t qos_map_cookie(const char *set);
 const char *qos_map_set_name(struct of_parse *p, uint64_t cookie); /* NULL: out of memory */
 

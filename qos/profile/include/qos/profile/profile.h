@@ -33,18 +33,18 @@ enum qos_profile_fault {
     QOS_PROFILE_FILE, /* the file can't be read: a whole sentence */
 };
 
-#define QOS_PROFILE_MISTAKES 50 /* that are told; behind the last one reading ends */
+#define QOS_PROFILE_MISTAKES 50 /* that are reported; behind the last one reading ends */
 
 struct qos_profile_report {
-    /* Each mistake, in order of what finds it; NULL: nobody listens. */
+    /* Each mistake, in order of what finds it; NULL: not reported. */
     void (*mistake)(void *ctx, enum qos_profile_fault fault, unsigned line, const char *text);
     unsigned mistakes;
-    /* A line that is allowed but rarely meant; NULL: nobody listens. */
+    /* A line that is allowed but rarely meant; NULL: not reported. */
     void (*warn)(void *ctx, const char *file, unsigned line, const char *text);
     void *ctx;
 };
 
-/* Everything is in p->arena.  0, -ENOMEM, or -EINVAL when all mistakes have been told; *out then has
+/* Everything is in p->arena.  0, -ENOMEM, or -EINVAL when all mistakes have been reported; *out then has
  * the lines that are right, for those who want to look for mistakes among them. */
 int qos_profile_read(struct of_parse *p, const struct qos_profile_text *text,
                      struct qos_profile *out, struct qos_profile_report *report);

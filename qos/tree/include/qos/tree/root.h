@@ -13,7 +13,7 @@ int qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sc
 /* Plans the removal of a root that the model doesn't have. */
 void qos_root_remove(struct qos *q, const struct model_port *p, const struct qos_object *root);
 
-/* *ours: is the root still the one that we put there (or are about to)?  An error: nobody knows. */
+/* *ours: is the root still the one that we put there (or are about to)?  An error: it is unknown. */
 int qos_root_ours(struct qos *q, const struct model_port *p, bool *ours, struct qos_error *e);
 
 /* Removes it from the kernel now, outside of any transaction, if it is ours. */

@@ -49,7 +49,7 @@ struct model_port {
     uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, a class that somebody else made
                          * (place.h), or the transmit queue */
     bool second;         /* a classless root has the second of its two handles */
-    bool away;           /* the interface is gone: only the model is left */
+    bool absent;         /* the interface is gone: only the model is left */
     bool keep;           /* the tree was requested itself: it stays when its last queue goes */
     bool seen;           /* what was there before the switch has been adopted */
     bool planned;        /* until the commit the kernel still has another root */

@@ -38,7 +38,7 @@ struct qos_tree {
     enum qos_direction dir;
     const struct qos_sched *sched; /* at the root; NULL: nothing of ours */
     bool kept;                     /* was requested itself: stays without queues */
-    bool away;                     /* its interface is not there */
+    bool absent;                   /* its interface is not there */
     uint32_t default_id;           /* as requested; 0: the switch's own */
     uint32_t n_queues;
     struct qos_foreign_counts foreign;

@@ -22,7 +22,7 @@
  * control thread busy. */
 #define EVENTS_MAX 1024
 
-struct qos_link_watch {
+struct qos_link_monitor {
     struct netlink nl;
     qos_link_fn *fn;
     void *ctx;
@@ -78,7 +78,7 @@ filter_gone(struct nl_msg *msg, struct qos_link_event *event)
 static int
 on_message(struct nl_msg *msg, void *arg)
 {
-    struct qos_link_watch *w = arg;
+    struct qos_link_monitor *w = arg;
     struct qos_link_event event = {.portid = nlmsg_hdr(msg)->nlmsg_pid};
     if (nlmsg_get_src(msg)->nl_pid != 0)
         return NL_OK; /* not the kernel */
@@ -98,7 +98,7 @@ on_message(struct nl_msg *msg, void *arg)
 }
 
 static int
-subscribe(struct qos_link_watch *w)
+subscribe(struct qos_link_monitor *w)
 {
     struct nl_sock *sk = w->nl.sk;
     const int fd = nl_socket_get_fd(sk), room = ROOM;
@@ -112,9 +112,9 @@ subscribe(struct qos_link_watch *w)
 }
 
 int
-qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx)
+qos_link_monitor_open(struct qos_link_monitor **w, qos_link_fn *fn, void *ctx)
 {
-    struct qos_link_watch *new = calloc(1, sizeof *new);
+    struct qos_link_monitor *new = calloc(1, sizeof *new);
     if (!new)
         return -ENOMEM;
     new->fn = fn;
@@ -122,7 +122,7 @@ qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx)
     int err = netlink_open(&new->nl);
     err = err ? err : subscribe(new);
     if (err) {
-        qos_link_watch_close(new);
+        qos_link_monitor_close(new);
         return err;
     }
     *w = new;
@@ -130,7 +130,7 @@ qos_link_watch_open(struct qos_link_watch **w, qos_link_fn *fn, void *ctx)
 }
 
 void
-qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid)
+qos_link_monitor_ignore(struct qos_link_monitor *w, uint32_t portid)
 {
     /* BPF loads numbers as big-endian; netlink's are in host order. */
     struct sock_filter code[] = {
@@ -146,11 +146,11 @@ qos_link_watch_ignore(struct qos_link_watch *w, uint32_t portid)
         BPF_STMT(BPF_RET | BPF_K, 0),
     };
     struct sock_fprog filter = {sizeof code / sizeof code[0], code};
-    setsockopt(qos_link_watch_fd(w), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
+    setsockopt(qos_link_monitor_fd(w), SOL_SOCKET, SO_ATTACH_FILTER, &filter, sizeof filter);
 }
 
 void
-qos_link_watch_close(struct qos_link_watch *w)
+qos_link_monitor_close(struct qos_link_monitor *w)
 {
     if (!w)
         return;
@@ -159,13 +159,13 @@ qos_link_watch_close(struct qos_link_watch *w)
 }
 
 int
-qos_link_watch_fd(const struct qos_link_watch *w)
+qos_link_monitor_fd(const struct qos_link_monitor *w)
 {
     return nl_socket_get_fd(w->nl.sk);
 }
 
 int
-qos_link_watch_read(struct qos_link_watch *w)
+qos_link_monitor_read(struct qos_link_monitor *w)
 {
     int err = 0;
     for (unsigned i = 0; !err && i < EVENTS_MAX; i++)

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "away.h"
+#include "blocking.h"
 
 #include <errno.h>
 #include <linux/sockios.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 
-static struct qos_netlink_away away;
+static struct qos_netlink_blocking hooks;
 
 void
-qos_netlink_set_away(const struct qos_netlink_away *a)
+qos_netlink_set_blocking(const struct qos_netlink_blocking *a)
 {
-    away = a ? *a : (struct qos_netlink_away){0};
+    hooks = a ? *a : (struct qos_netlink_blocking){0};
 }
 
 static void
 leave(void)
 {
-    if (away.leave)
-        away.leave(away.ctx);
+    if (hooks.leave)
+        hooks.leave(hooks.ctx);
 }
 
 static void
 back(void)
 {
     int saved = errno;
-    if (away.back)
-        away.back(away.ctx);
+    if (hooks.back)
+        hooks.back(hooks.ctx);
     errno = saved;
 }
 
 int
-netlink_away_sendmsg(int fd, const struct msghdr *h)
+netlink_blocking_sendmsg(int fd, const struct msghdr *h)
 {
     leave();
     while (sendmsg(fd, h, 0) < 0) {
@@ -45,7 +45,7 @@ netlink_away_sendmsg(int fd, const struct msghdr *h)
 }
 
 int
-netlink_away_ethtool(int fd, void *ifr)
+netlink_blocking_ethtool(int fd, void *ifr)
 {
     leave();
     int r = ioctl(fd, SIOCETHTOOL, ifr);
@@ -54,8 +54,8 @@ netlink_away_ethtool(int fd, void *ifr)
 }
 
 int
-netlink_away_recv(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf,
-                  struct ucred **creds)
+netlink_blocking_recv(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **buf,
+                      struct ucred **creds)
 {
     leave();
     int n = nl_recv(sk, from, buf, creds);
@@ -64,8 +64,8 @@ netlink_away_recv(struct nl_sock *sk, struct sockaddr_nl *from, unsigned char **
 }
 
 void
-netlink_away_silent(void)
+netlink_blocking_silent(void)
 {
-    if (away.silent)
-        away.silent(away.ctx);
+    if (hooks.silent)
+        hooks.silent(hooks.ctx);
 }

@@ -4,10 +4,10 @@
  *
  * The kernel works on a request before the system call returns, and waits there for whoever has
  * the lock of all interfaces: a driver that restarts its hardware holds it for seconds. */
-#ifndef QOS_NETLINK_AWAY_H
-#define QOS_NETLINK_AWAY_H
+#ifndef QOS_NETLINK_BLOCKING_H
+#define QOS_NETLINK_BLOCKING_H
 
-struct qos_netlink_away {
+struct qos_netlink_blocking {
     void (*leave)(void *ctx);  /* before a call that may block */
     void (*back)(void *ctx);   /* after it */
     void (*silent)(void *ctx); /* no answer came: the kernel's state is unknown */
@@ -15,6 +15,6 @@ struct qos_netlink_away {
 };
 
 /* Sets the hooks of all handles; NULL: none.  Control thread. */
-void qos_netlink_set_away(const struct qos_netlink_away *away);
+void qos_netlink_set_blocking(const struct qos_netlink_blocking *hooks);
 
 #endif
