@@ -25,9 +25,10 @@ __attribute__((noinline)) void
 pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port)
 {
     struct packet_at at = step_at(s, out_port);
-    WATCH(drop(s, why));
-    if (!s->ahead)
+    if (!s->dry)
         worker_drop(s->w, why, s->p, &at);
+    else if (s->dry->on->drop)
+        s->dry->on->drop(s, why, out_port);
 }
 
 /* Segments of a super-packet go to the controllers one by one, and so they are dropped. */
@@ -55,17 +56,28 @@ struct to_controller {
     uint16_t max_len;
 };
 
+/* A pop can leave less than Ethernet's minimum: pad it as on a wire. */
+static uint32_t
+padding_of(const struct step *s, uint32_t len)
+{
+    return len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
+}
+
+static void
+each_traced(void *ctx, const uint8_t *data, uint32_t len)
+{
+    const struct to_controller *c = ctx;
+    const bool dry = true;
+    const struct step *s = c->s;
+    TRACE(packet_in, s, data, len, padding_of(s, len), c->max_len);
+}
+
 static void
 packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
 {
     struct to_controller *c = ctx;
     const struct step *s = c->s;
-    /* A pop can leave less than Ethernet's minimum: pad it as on a wire. */
-    uint32_t padding = len < PACKET_MIN && len < s->p->wire_len ? PACKET_MIN - len : 0;
-    if (WATCHED) {
-        watch_packet_in(s, data, len, padding, c->max_len);
-        return;
-    }
+    uint32_t padding = padding_of(s, len);
     struct worker *w = s->w;
     const struct flow_key *k = &s->p->key;
     struct packet_in_record *r = NULL;
@@ -95,25 +107,22 @@ packet_in_each(void *ctx, const uint8_t *data, uint32_t len)
     w->to_tell = true;
 }
 
-void
-pipeline_output_controller(struct step *s, uint16_t max_len)
+PIPELINE_BODY void
+to_controllers(struct step *s, uint16_t max_len, const bool dry)
 {
     struct port *in = dp_port(s->w->dp, s->p->in_port);
     struct to_controller c = {s, in, max_len};
     s->sent = true;
+    if (dry && s->dry->on->controller && !s->dry->on->controller(s))
+        return;
     /* NO_PACKET_IN is about table misses (7.2.1), not about flows that name the controller. */
     bool miss = s->reason == OFPR_NO_MATCH || s->reason == OFPR10_TABLE_MISS;
     if (in && miss && port_config_bits(in) & OFPPC_NO_PACKET_IN) {
-        WATCH(no_packet_in(s));
+        TRACE(no_packet_in, s);
         return;
     }
-    if (s->ahead) {
-        s->ahead->goes = true;
-        if (!WATCHED)
-            return;
-    }
-    pipeline_capture(s, OFPCAP_OUT, OFPP_CONTROLLER);
-    int drop = packet_finish(s->p, packet_in_each, &c);
+    pipeline_capture(s, OFPCAP_OUT, OFPP_CONTROLLER, dry);
+    int drop = packet_finish(s->p, dry ? each_traced : packet_in_each, &c);
     if (drop)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), OFPP_CONTROLLER);
 }
@@ -128,137 +137,178 @@ refuse(struct step *s, enum drop_reason why, uint32_t to)
 }
 
 /* port NULL: there is no port of this number. */
-static void
-to_port(struct step *s, struct port *port, uint32_t to)
+PIPELINE_BODY void
+to_port(struct step *s, struct port *port, uint32_t to, const bool dry)
 {
     int drop = EDIT_DROP(no_port);
     s->sent = true;
-    if (s->ahead) {
-        s->ahead->goes |= port && port_is_up(port);
-        WATCH(port(s, port));
+    if (dry) {
+        TRACE(port, s, port, to);
         return;
     }
     if (port)
         drop = port_tx(port, s->w->io, s->p);
     if (drop == PORT_TX_WATCHED)
-        pipeline_capture(s, OFPCAP_OUT, to);
+        pipeline_capture(s, OFPCAP_OUT, to, dry);
     else if (drop)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), to);
 }
 
 /* To every port but the one where it came in, and those with one of these OFPPC_ bits. */
-static void
-flood(struct step *s, uint32_t without)
+PIPELINE_BODY void
+flood(struct step *s, uint32_t without, const bool dry)
 {
     const struct port_list *l = rcu_dereference(s->w->dp->ports);
     s->sent = true;
-    WATCH(flood(s, without));
-    for (uint32_t i = 0; l && i < l->n && !(WATCHED && watch_full(s)); i++)
+    TRACE(flood, s, without);
+    for (uint32_t i = 0; l && i < l->n && !step_enough(s, dry); i++)
         if (port_no(l->v[i]) != s->p->in_port && !(port_config_bits(l->v[i]) & without))
-            to_port(s, l->v[i], port_no(l->v[i]));
+            to_port(s, l->v[i], port_no(l->v[i]), dry);
 }
 
 /* ------------------------------------------------------------------ NORMAL */
 
-/* The packet's copy with the tag that ports of its VLAN want. */
-struct retagged {
-    enum vlan_edit edit; /* VLAN_AS_IS: there is none yet */
-    int drop;
-    struct packet p;
-};
-
-static void
-retag(struct step *s, unsigned vlan, enum vlan_edit edit, struct retagged *r)
+static enum vlan_edit
+edit_for(const struct step *s, unsigned vlan, uint32_t no)
 {
-    struct vlan_acts acts;
-    packet_clone(s->p, &r->p);
-    r->edit = edit;
-    r->drop = 0;
-    vlans_acts(edit, vlan, &acts);
-    ACTS_EACH(a, acts.list)
-        if (!r->drop)
-            r->drop = action_rows[a->op].edit(&r->p, a);
+    return vlans_edit(dp_vlans(s->w->dp, no), vlan, key_vid(&s->p->key));
 }
 
-static void
-to_vlan_port(struct step *s, unsigned vlan, struct port *port, struct retagged *r)
+/* A copy of the packet with the tag that ports of its VLAN want.  0 or EDIT_DROP. */
+PIPELINE_BODY int
+retag(struct step *s, unsigned vlan, enum vlan_edit edit, struct packet *out, const bool dry)
 {
-    uint32_t no = port_no(port);
-    enum vlan_edit edit = vlans_edit(dp_vlans(s->w->dp, no), vlan, key_vid(&s->p->key));
-    if (edit == VLAN_AS_IS) {
-        to_port(s, port, no);
-        return;
-    }
-    if (r->edit != edit)
-        retag(s, vlan, edit, r);
-    if (r->drop) {
-        refuse(s, (enum drop_reason)(r->drop - 1), no);
-        return;
-    }
+    struct vlan_acts acts;
     struct step in = *s;
-    in.p = &r->p;
-    to_port(&in, port, no);
+    int drop = 0;
+    packet_clone(s->p, out);
+    in.p = out;
+    vlans_acts(edit, vlan, &acts);
+    ACTS_EACH(a, acts.list)
+        if (!drop)
+            drop = step_edit(&in, a, dry);
+    return drop;
+}
+
+/* p: the packet as the port takes it, unless drop says that this could not be made. */
+PIPELINE_BODY void
+to_vlan_port(struct step *s, struct packet *p, int drop, struct port *port, const bool dry)
+{
+    struct step in = *s;
+    in.p = p;
+    if (drop)
+        pipeline_drop_to(s, (enum drop_reason)(drop - 1), port_no(port));
+    else
+        to_port(&in, port, port_no(port), dry);
     s->sent = true;
 }
 
-__attribute__((noinline)) static void
-flood_vlan(struct step *s, unsigned vlan)
+/* To the ports of the VLAN that take packet p, which has this edit.  Returns bits of the edits that others
+ * need. */
+PIPELINE_BODY unsigned
+flood_with(struct step *s, unsigned vlan, enum vlan_edit edit, struct packet *p, int drop,
+           const bool dry)
 {
     const struct dp *dp = s->w->dp;
     const struct port_list *l = rcu_dereference(dp->ports);
-    struct retagged r;
-    r.edit = VLAN_AS_IS;
-    s->sent = true;
-    WATCH(flood(s, FLOOD_WITHOUT));
-    for (uint32_t i = 0; l && i < l->n && !(WATCHED && watch_full(s)); i++) {
+    unsigned edits = 0;
+    for (uint32_t i = 0; l && i < l->n && !step_enough(s, dry); i++) {
         uint32_t no = port_no(l->v[i]);
-        if (no != s->p->in_port && !(port_config_bits(l->v[i]) & FLOOD_WITHOUT) &&
-            vlans_has(dp_vlans(dp, no), vlan))
-            to_vlan_port(s, vlan, l->v[i], &r);
+        if (no == s->p->in_port || port_config_bits(l->v[i]) & FLOOD_WITHOUT ||
+            !vlans_has(dp_vlans(dp, no), vlan))
+            continue;
+        enum vlan_edit wants = edit_for(s, vlan, no);
+        edits |= 1u << wants;
+        if (wants == edit)
+            to_vlan_port(s, p, drop, l->v[i], dry);
+    }
+    return edits & ~(1u << edit);
+}
+
+/* First to the ports that take it as it came: a megaflow has only one packet. */
+PIPELINE_BODY void
+flood_vlan(struct step *s, unsigned vlan, const bool dry)
+{
+    struct packet copy;
+    s->sent = true;
+    TRACE(flood, s, FLOOD_WITHOUT);
+    unsigned edits = flood_with(s, vlan, VLAN_AS_IS, s->p, 0, dry);
+    for (unsigned edit = VLAN_AS_IS + 1; edits >> edit && !step_enough(s, dry); edit++) {
+        if (!(edits >> edit & 1))
+            continue;
+        TRACE(retag, s);
+        TRACE(fork, s);
+        int drop = retag(s, vlan, (enum vlan_edit)edit, &copy, dry);
+        flood_with(s, vlan, (enum vlan_edit)edit, &copy, drop, dry);
+        TRACE(join, s);
     }
 }
 
 __attribute__((noinline)) static void
-to_station(struct step *s, unsigned vlan, struct port *port)
+flood_vlan_live(struct step *s, unsigned vlan)
 {
-    struct retagged r;
-    r.edit = VLAN_AS_IS;
-    to_vlan_port(s, vlan, port, &r);
+    flood_vlan(s, vlan, false);
 }
 
-void
-pipeline_output_normal(struct step *s)
+PIPELINE_BODY void
+to_learned_port(struct step *s, unsigned vlan, struct port *port, const bool dry)
+{
+    enum vlan_edit edit = edit_for(s, vlan, port_no(port));
+    struct packet copy;
+    if (edit == VLAN_AS_IS) {
+        to_port(s, port, port_no(port), dry);
+        return;
+    }
+    TRACE(fork, s);
+    int drop = retag(s, vlan, edit, &copy, dry);
+    to_vlan_port(s, &copy, drop, port, dry);
+    TRACE(join, s);
+}
+
+__attribute__((noinline)) static void
+to_learned_port_live(struct step *s, unsigned vlan, struct port *port)
+{
+    to_learned_port(s, vlan, port, false);
+}
+
+PIPELINE_BODY void
+normal(struct step *s, const bool dry)
 {
     struct dp *dp = s->w->dp;
     struct packet *p = s->p;
     uint32_t now = (uint32_t)(s->w->now / 1000000000), in = p->in_port;
+    TRACE(normal, s);
     int vlan = vlans_in(dp_vlans(dp, in), key_vid(&p->key));
     if (vlan < 0 || dp_keeps(dp, p->key.eth_dst)) {
         refuse(s, vlan < 0 ? DROP_vlan : DROP_reserved, OFPP_ANY);
         return;
     }
     uint16_t vid = (uint16_t)vlan;
-    if (!s->ahead && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
+    if (!dry && !(p->key.eth_src[0] & 1) && (in <= PORT_MAX || in == OFPP_LOCAL))
         normal_learn(dp->normal, p->key.eth_src, vid,
                      in == OFPP_LOCAL ? NORMAL_LOCAL : (uint16_t)in, now);
-    WATCH(learn(s, vid));
-    uint16_t to = p->key.eth_dst[0] & 1 ? 0
-                  : WATCHED             ? watch_find(s, vid, now)
-                                        : normal_find(dp->normal, p->key.eth_dst, vid, now);
+    TRACE(learn, s, vid);
+    uint16_t to = p->key.eth_dst[0] & 1     ? 0
+                  : dry && s->dry->on->find ? s->dry->on->find(s, vid, now)
+                                            : normal_find(dp->normal, p->key.eth_dst, vid, now);
     struct port *port = to ? dp_port(dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to) : NULL;
-    if (port && !port_is_up(port)) /* the station may be elsewhere by now */
+    if (port && !port_is_up(port)) /* the address may be elsewhere by now */
         port = NULL;
-    WATCH(normal(s, vid, port));
-    if (!port)
-        flood_vlan(s, vid);
-    else if (port_no(port) != in)
-        to_station(s, vid, port);
-    else
+    TRACE(decided, s, vid, port);
+    if (port && port_no(port) == in)
         refuse(s, DROP_in_port, in);
+    else if (port && dry)
+        to_learned_port(s, vid, port, dry);
+    else if (port)
+        to_learned_port_live(s, vid, port);
+    else if (dry)
+        flood_vlan(s, vid, dry);
+    else
+        flood_vlan_live(s, vid);
 }
 
-static void
-to_port_number(struct step *s, uint32_t to)
+PIPELINE_BODY void
+to_port_number(struct step *s, uint32_t to, const bool dry)
 {
     struct port *port = dp_port(s->w->dp, to);
     if (to == s->p->in_port)
@@ -266,7 +316,7 @@ to_port_number(struct step *s, uint32_t to)
     else if (port && port_config_bits(port) & OFPPC_NO_FWD)
         refuse(s, DROP_port_down, to);
     else
-        to_port(s, port, to);
+        to_port(s, port, to, dry);
 }
 
 /* A table-miss entry sends the packet to controllers that are not there. */
@@ -276,20 +326,32 @@ is_left_alone(const struct step *s)
     return s->w->standalone == STANDALONE_LEFT && s->reason == OFPR_NO_MATCH && !s->depth;
 }
 
-void
-pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
+PIPELINE_BODY void
+output(struct step *s, uint32_t to, uint16_t max_len, const bool dry)
 {
     switch (to) {
-    case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port), s->p->in_port); break;
-    case OFPP_NORMAL: pipeline_output_normal(s); break;
-    case OFPP_FLOOD: flood(s, FLOOD_WITHOUT); break;
-    case OFPP_ALL: flood(s, OFPPC_NO_FWD); break;
+    case OFPP_IN_PORT: to_port(s, dp_port(s->w->dp, s->p->in_port), s->p->in_port, dry); break;
+    case OFPP_NORMAL: normal(s, dry); break;
+    case OFPP_FLOOD: flood(s, FLOOD_WITHOUT, dry); break;
+    case OFPP_ALL: flood(s, OFPPC_NO_FWD, dry); break;
     case OFPP_CONTROLLER:
         if (is_left_alone(s))
             s->missed = true;
         else
-            pipeline_output_controller(s, max_len);
+            to_controllers(s, max_len, dry);
         break;
-    default: to_port_number(s, to);
+    default: to_port_number(s, to, dry);
     }
+}
+
+void
+pipeline_output(struct step *s, uint32_t to, uint16_t max_len)
+{
+    output(s, to, max_len, false);
+}
+
+void
+pipeline_output_dry(struct step *s, uint32_t to, uint16_t max_len)
+{
+    output(s, to, max_len, true);
 }

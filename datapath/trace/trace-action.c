@@ -42,7 +42,7 @@ put_action(const struct step *s, const struct act *a, const struct flow_key *bef
 
 /* An action that forwards is reported before it does, because its consequences follow. */
 void
-watch_action(const struct step *s, const struct act *a)
+trace_action(const struct step *s, const struct act *a)
 {
     struct trace *t = trace_of(s);
     t->before = s->p->key;
@@ -52,7 +52,7 @@ watch_action(const struct step *s, const struct act *a)
 }
 
 void
-watch_acted(const struct step *s, const struct act *a)
+trace_acted(const struct step *s, const struct act *a)
 {
     const struct trace *t = trace_of(s);
     if (action_rows[a->op].edit)
@@ -72,7 +72,7 @@ put_set(const struct step *s, enum ofp_trace_set what, const struct act *const v
 }
 
 void
-watch_written(const struct step *s, const struct program *prog, const struct action_set *set)
+trace_written(const struct step *s, const struct program *prog, const struct action_set *set)
 {
     const struct act *v[ACTION_TYPES + OXM_N] = {NULL};
     if (prog->clear)
@@ -82,14 +82,14 @@ watch_written(const struct step *s, const struct program *prog, const struct act
 }
 
 void
-watch_action_set(const struct step *s, const struct act *const v[], unsigned n)
+trace_action_set(const struct step *s, const struct act *const v[], unsigned n)
 {
     trace_of(s)->source = OFPTA_SET;
     put_set(s, OFPTS_EXECUTED, v, n);
 }
 
 void
-watch_metadata(const struct step *s, const struct program *prog)
+trace_metadata(const struct step *s, const struct program *prog)
 {
     struct of_trace_metadata e = {.depth = 1, .metadata = of_get64(s->p->key.metadata)};
     if (prog->has_metadata)

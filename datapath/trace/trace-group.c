@@ -5,7 +5,7 @@
 #define SHOWN_MAX 8 /* buckets that are not taken */
 
 void
-watch_group(const struct step *s, uint32_t id, const struct group *g)
+trace_group(const struct step *s, uint32_t id, const struct group *g)
 {
     struct of_trace_group e = {.depth = (uint8_t)(depth_of(s) + 1), .group_id = id};
     if (g) {
@@ -42,7 +42,7 @@ is_dead(const struct step *s, const struct group *g, uint32_t i, uint32_t taken)
 }
 
 void
-watch_chosen(const struct step *s, const struct group *g, const struct bucket *b)
+trace_chosen(const struct step *s, const struct group *g, const struct bucket *b)
 {
     struct trace *t = trace_of(s);
     uint32_t at = b ? (uint32_t)(b - g->buckets) : g->n_buckets, shown = 0;
@@ -56,13 +56,13 @@ watch_chosen(const struct step *s, const struct group *g, const struct bucket *b
 }
 
 void
-watch_bucket(const struct step *s, const struct group *g, const struct bucket *b)
+trace_bucket(const struct step *s, const struct group *g, const struct bucket *b)
 {
     put_bucket(trace_of(s), (uint8_t)(depth_of(s) - 1), g, b, OFPTB_CHOSEN);
 }
 
 void
-watch_no_more_buckets(const struct step *s, const struct group *g, const struct bucket *b)
+trace_no_more_buckets(const struct step *s, const struct group *g, const struct bucket *b)
 {
     put_bucket(trace_of(s), (uint8_t)(depth_of(s) + 1), g, b, OFPTB_LIMIT);
 }

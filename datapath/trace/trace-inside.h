@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of a trace share.  trace.c begins one; trace-table.c, -action.c, -group.c and
- * -output.c are what the watched pipeline calls (pipeline-watch.h); trace-put.c writes events. */
+ * -output.c are what its dry run calls (pipeline-trace.h); trace-put.c writes events. */
 #ifndef TRACE_TRACE_INSIDE_H
 #define TRACE_TRACE_INSIDE_H
 
@@ -16,7 +16,8 @@ struct learnt {
 };
 
 struct trace {
-    struct worker w; /* first: a step's worker is its trace */
+    struct dry_run run; /* first */
+    struct worker w;
     const struct trace_env *env;
     struct of_wr *out;
     size_t start; /* of the events in `out` */
@@ -34,7 +35,7 @@ struct trace {
 static inline struct trace *
 trace_of(const struct step *s)
 {
-    return (struct trace *)s->w;
+    return (struct trace *)s->dry;
 }
 
 /* Depths: a table's actions are at 1, what becomes of an action one deeper, a group's actions two. */
@@ -59,6 +60,31 @@ void trace_changes(const struct flow_key *before, const struct flow_key *after, 
 /* Of a flow's match: the fields that the packet has not, or with another value. */
 void trace_mismatch(const struct of_match *flow, const struct flow_key *key, struct fields *wants,
                     struct fields *has);
+
+/* Of struct pipeline_trace. */
+bool trace_enough(const struct step *s);
+void trace_table(const struct step *s, uint8_t id, const struct path_step *at);
+/* What the meter would do now.  Takes nothing out of it. */
+int trace_meter(const struct step *s, const struct meter *m);
+void trace_written(const struct step *s, const struct program *prog, const struct action_set *set);
+void trace_metadata(const struct step *s, const struct program *prog);
+void trace_standalone(const struct step *s);
+void trace_action_set(const struct step *s, const struct act *const v[], unsigned n);
+void trace_action(const struct step *s, const struct act *a);
+void trace_acted(const struct step *s, const struct act *a);
+void trace_group(const struct step *s, uint32_t id, const struct group *g);
+void trace_chosen(const struct step *s, const struct group *g, const struct bucket *b);
+void trace_bucket(const struct step *s, const struct group *g, const struct bucket *b);
+void trace_no_more_buckets(const struct step *s, const struct group *g, const struct bucket *b);
+void trace_flood(const struct step *s, uint32_t without);
+void trace_learn(const struct step *s, uint16_t vid);
+uint16_t trace_find(const struct step *s, uint16_t vid, uint32_t now);
+void trace_decided(const struct step *s, uint16_t vid, const struct port *to);
+void trace_port(const struct step *s, struct port *port, uint32_t no);
+void trace_no_packet_in(const struct step *s);
+void trace_packet_in(const struct step *s, const uint8_t *data, uint32_t len, uint32_t padding,
+                     uint16_t max_len);
+void trace_drop(const struct step *s, enum drop_reason why, uint32_t to);
 
 uint8_t trace_ttl(const struct packet *p); /* the outermost one's; 0: it has none */
 

@@ -19,7 +19,7 @@ shown(const struct trace *t, const uint8_t *data, uint32_t len)
 /* ------------------------------------------------------------------ ports */
 
 void
-watch_flood(const struct step *s, uint32_t without)
+trace_flood(const struct step *s, uint32_t without)
 {
     const struct port_list *l = rcu_dereference(s->w->dp->ports);
     struct of_trace_flood e = {.depth = (uint8_t)(depth_of(s) + 1), .in_port = s->p->in_port};
@@ -38,7 +38,7 @@ learnt_find(struct trace *t, const uint8_t *mac, uint16_t vid)
 }
 
 void
-watch_learn(const struct step *s, uint16_t vid)
+trace_learn(const struct step *s, uint16_t vid)
 {
     struct trace *t = trace_of(s);
     const uint8_t *mac = s->p->key.eth_src;
@@ -51,7 +51,7 @@ watch_learn(const struct step *s, uint16_t vid)
 }
 
 uint16_t
-watch_find(const struct step *s, uint16_t vid, uint32_t now)
+trace_find(const struct step *s, uint16_t vid, uint32_t now)
 {
     const uint8_t *mac = s->p->key.eth_dst;
     const struct learnt *l = learnt_find(trace_of(s), mac, vid);
@@ -59,7 +59,7 @@ watch_find(const struct step *s, uint16_t vid, uint32_t now)
 }
 
 void
-watch_normal(const struct step *s, uint16_t vid, const struct port *to)
+trace_decided(const struct step *s, uint16_t vid, const struct port *to)
 {
     const struct packet *p = s->p;
     struct of_trace_normal e = {.depth = (uint8_t)(depth_of(s) + 1),
@@ -82,14 +82,14 @@ finished(const struct trace *t, const struct packet *p)
 }
 
 void
-watch_port(const struct step *s, struct port *port)
+trace_port(const struct step *s, struct port *port, uint32_t no)
 {
     struct trace *t = trace_of(s);
     const struct packet *p = s->p;
     struct fields was, is;
     int drop = port ? port_tx_refusal(port, p) : EDIT_DROP(no_port);
     if (!port) {
-        watch_drop(s, DROP_no_port);
+        trace_drop(s, DROP_no_port, no);
         return;
     }
     trace_changes(&t->came, &p->key, &was, &is);
@@ -109,7 +109,7 @@ watch_port(const struct step *s, struct port *port)
         t->env->port(t->env->ctx, &e);
     trace_put(t, OFPTE_OUTPUT, &e);
     if (drop)
-        watch_drop(s, (enum drop_reason)(drop - 1));
+        trace_drop(s, (enum drop_reason)(drop - 1), no);
     else if (t->env->queues)
         t->env->queues(t->env->ctx, t, (uint8_t)(e.depth + 1), e.port_no,
                        port_tx_queue(port, queue), false);
@@ -135,13 +135,13 @@ put_packet_in(const struct step *s, struct of_trace_packet_in *e)
 }
 
 void
-watch_no_packet_in(const struct step *s)
+trace_no_packet_in(const struct step *s)
 {
     put_packet_in(s, &(struct of_trace_packet_in){.suppressed = true, .total_len = s->p->len});
 }
 
 void
-watch_packet_in(const struct step *s, const uint8_t *data, uint32_t len, uint32_t padding,
+trace_packet_in(const struct step *s, const uint8_t *data, uint32_t len, uint32_t padding,
                 uint16_t max_len)
 {
     uint8_t small[PACKET_MIN] = {0};

@@ -7,7 +7,7 @@
 #include <string.h>
 
 bool
-watch_full(const struct step *s)
+trace_enough(const struct step *s)
 {
     return trace_of(s)->full;
 }
@@ -36,7 +36,7 @@ trace_put(struct trace *t, enum ofp_trace_event type, void *event)
 }
 
 void
-watch_drop(const struct step *s, enum drop_reason why)
+trace_drop(const struct step *s, enum drop_reason why, uint32_t to)
 {
     static const struct {
         const char *name, *text;
@@ -52,7 +52,7 @@ watch_drop(const struct step *s, enum drop_reason why)
 }
 
 void
-watch_standalone(const struct step *s)
+trace_standalone(const struct step *s)
 {
     trace_put(trace_of(s), OFPTE_STANDALONE, &(struct of_trace_mark){.depth = 0});
 }

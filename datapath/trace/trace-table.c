@@ -30,8 +30,9 @@ put_missed(struct trace *t, const struct flow *f, const struct flow_key *key)
 }
 
 void
-watch_table(const struct step *s, uint8_t id, const struct flow *f)
+trace_table(const struct step *s, uint8_t id, const struct path_step *at)
 {
+    const struct flow *f = at->flow;
     struct trace *t = trace_of(s);
     struct classifier *c = &tables_get(s->w->dp->tables, id)->flows;
     struct nearest near;
@@ -45,7 +46,7 @@ watch_table(const struct step *s, uint8_t id, const struct flow *f)
                                .higher = near.higher,
                                .not_compared = near.not_compared};
     if (f) {
-        const struct program *prog = flow_program(f);
+        const struct program *prog = at->program;
         flow_match(f, &match);
         e.result = prog->miss ? OFPTR_MISS : OFPTR_FLOW;
         e.priority = f->priority;
@@ -60,7 +61,7 @@ watch_table(const struct step *s, uint8_t id, const struct flow *f)
 }
 
 int
-watch_meter(const struct step *s, const struct meter *m)
+trace_meter(const struct step *s, const struct meter *m)
 {
     struct band_look look[METER_MAX_BANDS];
     struct of_trace_band bands[METER_MAX_BANDS];

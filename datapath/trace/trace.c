@@ -9,8 +9,29 @@
 
 #define POOL_BYTES (64u << 20) /* as a worker's, so that a packet meets the same limit */
 
-/* The same preview that a worker makes, by the watched copy of the pipeline. */
-struct preview watched_preview(struct worker *w, struct packet *p);
+static const struct pipeline_trace hooks = {
+    .enough = trace_enough,
+    .table = trace_table,
+    .meter = trace_meter,
+    .written = trace_written,
+    .metadata = trace_metadata,
+    .standalone = trace_standalone,
+    .action_set = trace_action_set,
+    .action = trace_action,
+    .acted = trace_acted,
+    .group = trace_group,
+    .chosen = trace_chosen,
+    .bucket = trace_bucket,
+    .no_more_buckets = trace_no_more_buckets,
+    .flood = trace_flood,
+    .learn = trace_learn,
+    .find = trace_find,
+    .decided = trace_decided,
+    .port = trace_port,
+    .no_packet_in = trace_no_packet_in,
+    .packet_in = trace_packet_in,
+    .drop = trace_drop,
+};
 
 static void
 put_came(struct trace *t, const struct packet *p)
@@ -45,15 +66,15 @@ pass_shaper(struct trace *t, struct port *in, struct packet *p)
 static void
 receive(struct trace *t, struct port *in, struct packet *p)
 {
-    const struct step at_port = {.w = &t->w, .p = p};
+    const struct step at_port = {.w = &t->w, .p = p, .dry = &t->run};
     put_came(t, p);
     if (!port_receives(in)) {
-        watch_drop(&at_port, DROP_port_down);
+        trace_drop(&at_port, DROP_port_down, OFPP_ANY);
     } else if (p->len < ETH_HEADER) {
-        watch_drop(&at_port, DROP_malformed);
+        trace_drop(&at_port, DROP_malformed, OFPP_ANY);
     } else {
         pass_shaper(t, in, p);
-        watched_preview(&t->w, p);
+        pipeline_dry_run(&t->w, p, &t->run);
     }
 }
 
@@ -100,6 +121,7 @@ trace_run(struct dp *dp, const struct trace_env *env, const struct of_trace_requ
     if (!err) {
         t->w = (struct worker){
             .dp = dp, .drops = drops, .now = now, .standalone = load_relaxed(&dp->standalone)};
+        t->run.on = &hooks;
         t->env = env;
         t->out = out;
         t->start = out->len;

@@ -2,35 +2,24 @@
 /* What the pipeline's files share: pipeline.c runs tables, actions and groups; pipeline-output.c
  * sends; pipeline-bucket.c chooses a group's bucket.
  *
- * pipeline.c and pipeline-output.c are compiled twice.  For the workers WATCH() is nothing, so it
- * costs them not one instruction.  For traces (PIPELINE_WATCHED, trace/trace.h) they are the same
- * preview that workers use, and WATCH(table(s, id, f)) calls watch_table(s, id, f), which says what
- * happens.  The second copy's functions have names of their own, below. */
+ * Their bodies take `dry`, a constant: each is always inlined into one function for workers and one for dry runs
+ * (pipeline-trace.h).  So TRACE costs workers not one instruction. */
 #ifndef DATAPLANE_PIPELINE_INSIDE_H
 #define DATAPLANE_PIPELINE_INSIDE_H
 
-#include <dataplane/pipeline-watch.h>
+#include <dataplane/pipeline-trace.h>
 
 #include <dataplane/dp.h>
+#include <flow/actions.h>
 
-#ifdef PIPELINE_WATCHED
-#define WATCH(call)                watch_##call
-#define WATCHED                    true
-#define pipeline_packet            watched_packet
-#define pipeline_packet_out        watched_packet_out
-#define pipeline_preview           watched_preview
-#define pipeline_output            watched_output
-#define pipeline_output_normal     watched_output_normal
-#define pipeline_output_controller watched_output_controller
-#define pipeline_drop_to           watched_drop_to
-#define pipeline_capture_now       watched_capture_now
-struct preview pipeline_preview(struct worker *w, struct packet *p);
-void pipeline_packet(struct worker *w, struct packet *p);
-void pipeline_packet_out(struct worker *w, struct packet *p, const struct program *actions);
-#else
-#define WATCH(call) ((void)0)
-#define WATCHED     false
-#endif
+#define PIPELINE_BODY static inline __attribute__((always_inline))
+
+/* Calls s->dry's function of this name in a dry run. */
+#define TRACE(name, ...)                                                                           \
+    do {                                                                                           \
+        if (dry && s->dry->on->name)                                                               \
+            s->dry->on->name(__VA_ARGS__);                                                         \
+    } while (0)
 
 #define MAX_BUCKETS 4096 /* one packet may run through, or look at to choose one */
 
@@ -40,20 +29,34 @@ struct step {
     struct packet *p;
     uint64_t cookie; /* of the last flow; all ones: none */
     uint8_t table_id;
-    uint8_t reason;        /* of a packet-in by an output */
-    uint8_t depth;         /* of nested groups */
-    uint16_t *buckets;     /* how many may still run: groups can lead to very many */
-    bool last;             /* nobody looks at the packet after the actions that run now */
-    bool in_set;           /* they are a bucket's, or of the action set */
-    bool sent;             /* or dropped with a reason of its own */
-    bool missed;           /* by OFPP_NORMAL, if nothing else sends it (standalone) */
-    struct preview *ahead; /* not NULL: only a preview, nothing is sent, counted or learned */
+    uint8_t reason;      /* of a packet-in by an output */
+    uint8_t depth;       /* of nested groups */
+    uint16_t *buckets;   /* how many may still run: groups can lead to very many */
+    bool last;           /* nobody looks at the packet after the actions that run now */
+    bool in_set;         /* they are a bucket's, or of the action set */
+    bool sent;           /* or dropped with a reason of its own */
+    bool missed;         /* by OFPP_NORMAL, if nothing else sends it (standalone) */
+    struct dry_run *dry; /* not NULL: nothing is sent, counted or learned */
 };
 
 /* Ports with one of these bits get nothing that FLOOD or NORMAL sends to all (OpenFlow 1.0, 5.2.1). */
 #define FLOOD_WITHOUT (OFPPC_NO_FWD | OFPPC_NO_FLOOD)
 
-/* The packet ends here.  out_port: where it was to go; OFPP_ANY: not known. */
+/* Enough is known of the packet. */
+PIPELINE_BODY bool
+step_enough(const struct step *s, const bool dry)
+{
+    return dry && s->dry->on->enough && s->dry->on->enough(s);
+}
+
+/* 0 or EDIT_DROP. */
+PIPELINE_BODY int
+step_edit(struct step *s, const struct act *a, const bool dry)
+{
+    return dry && s->dry->on->edit ? s->dry->on->edit(s, a) : action_rows[a->op].edit(s->p, a);
+}
+
+/* The packet ends here, dry or not.  out_port: where it was to go; OFPP_ANY: not known. */
 void pipeline_drop_to(const struct step *s, enum drop_reason why, uint32_t out_port);
 
 static inline void
@@ -72,17 +75,16 @@ step_cookie(const struct step *s)
 /* Somebody may capture the packet here. */
 void pipeline_capture_now(const struct step *s, enum ofp_capture point, uint32_t out_port);
 
-static inline void
-pipeline_capture(const struct step *s, enum ofp_capture point, uint32_t out_port)
+PIPELINE_BODY void
+pipeline_capture(const struct step *s, enum ofp_capture point, uint32_t out_port, const bool dry)
 {
-    if (s->w->capture && !s->ahead)
+    if (!dry && s->w->capture)
         pipeline_capture_now(s, point, out_port);
 }
 
 /* An output action, but OFPP_TABLE. */
 void pipeline_output(struct step *s, uint32_t to, uint16_t max_len);
-void pipeline_output_normal(struct step *s);
-void pipeline_output_controller(struct step *s, uint16_t max_len);
+void pipeline_output_dry(struct step *s, uint32_t to, uint16_t max_len);
 
 /* The bucket of a group that is not OFPGT_ALL; NULL: there is no live one. */
 const struct bucket *pipeline_bucket(const struct dp *dp, const struct group *g,
