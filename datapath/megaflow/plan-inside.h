@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plan's files share: offload-plan.c goes the packet's way, offload-plan-edit.c translates
- * what is done to it. */
+/* What the plan's files share: plan.c records a dry run of the pipeline, plan-edit.c translates what it does to
+ * the packet. */
 #ifndef MEGAFLOW_PLAN_INSIDE_H
 #define MEGAFLOW_PLAN_INSIDE_H
 
-#include <flow/actions.h>
+#include <dataplane/pipeline-inside.h>
 #include <megaflow/plan.h>
 
 /* What a push has hidden. */
@@ -25,24 +25,27 @@ struct planned {
     int16_t added;     /* bytes */
     int16_t ttl;       /* -1: as it came in, less `decrements` */
     uint8_t decrements;
-    uint32_t queue;
-    const struct queue_ports *queue_ports; /* where it holds; NULL: everywhere */
-    bool spoiled;                          /* the ops so far have changed the packet */
+    bool spoiled; /* the ops so far have changed the packet */
+};
+
+/* Before a copy was made: `from` ops. */
+struct plan_fork {
+    struct planned now;
+    uint32_t from;
 };
 
 struct plan_way {
-    struct dp *dp;
+    struct dry_run run; /* first */
     const struct offload_meters *meters;
     struct offload_plan *out;
-    uint32_t in_port;
     struct planned now;
     struct flow_key bits; /* that the way depends on */
     uint32_t kept;        /* ops up to the last output, or the meter: later ones edit for nobody */
-    uint8_t depth;        /* of nested groups */
-    bool sent;            /* or dropped with a reason of its own */
-    bool miss;            /* what runs now is a table-miss entry */
-    bool missed;          /* as in pipeline-inside.h */
+    uint32_t group;       /* the last one that was met */
+    bool retagged;        /* NORMAL floods with another tag */
     enum offload_reason why;
+    uint8_t n_forks;
+    struct plan_fork before[GROUP_MAX_DEPTH + 1];
 };
 
 /* The packets stay in user space; returns false. */

@@ -1,18 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans the way through tables, groups and meters as pipeline.c goes it, and to ports as
- * pipeline-output.c does. */
+/* A plan is what a dry run of the pipeline (dataplane/pipeline-trace.h) does with the key's packet: the
+ * functions below record it.  The packet has a key only, no bytes.  After a refusal they record nothing. */
 #include "plan-inside.h"
 
-#include <dataplane/pipeline-inside.h>
-#include <megaflow/megaflow.h>
-
-#include <flow/action-set.h>
 #include <packet/headers.h>
 #include <shared/clock.h>
 
 #include <string.h>
 
 #define VID 0xfff
+
+static struct plan_way *
+way_of(const struct step *s)
+{
+    return (struct plan_way *)s->dry;
+}
+
+/* Unless there is a reason already. */
+static void
+refuse_first(struct plan_way *w, enum offload_reason why)
+{
+    if (w->why == OFFLOADED)
+        w->why = why;
+}
 
 #define NAME(name, text) [OFFLOAD_WHY_##name] = #name,
 const char *const offload_reason_name[OFFLOAD_REASON_N] = {"offloaded", OFFLOAD_REASONS(NAME)};
@@ -22,27 +32,34 @@ const char *const offload_reason_text[OFFLOAD_REASON_N] = {"handled in the kerne
 
 /* ------------------------------------------------------------------ what is counted */
 
-static bool
+static void
 add_drop(struct plan_way *w, enum drop_reason why, uint32_t port, uint32_t group)
 {
     struct offload_plan *o = w->out;
-    w->sent = true;
     if (o->n_drops == OFFLOAD_RUNS)
-        return plan_refuse(w, OFFLOAD_WHY_runs);
-    o->drop[o->n_drops++] = (struct offload_drop){.why = why, .port = port, .group = group};
-    return true;
+        plan_refuse(w, OFFLOAD_WHY_runs);
+    else
+        o->drop[o->n_drops++] = (struct offload_drop){.why = why, .port = port, .group = group};
+}
+
+static void
+plan_drop(const struct step *s, enum drop_reason why, uint32_t to)
+{
+    struct plan_way *w = way_of(s);
+    if (w->why == OFFLOADED)
+        add_drop(w, why, to, why == DROP_group ? w->group : 0);
 }
 
 /* bucket: -1 counts for the whole group */
-static bool
+static void
 add_run(struct plan_way *w, const struct group *g, int bucket)
 {
     struct offload_plan *o = w->out;
     if (o->n_runs == OFFLOAD_RUNS)
-        return plan_refuse(w, OFFLOAD_WHY_runs);
-    o->run[o->n_runs++] =
-        (struct offload_run){.group = g->id, .bucket = bucket, .added = w->now.added};
-    return true;
+        plan_refuse(w, OFFLOAD_WHY_runs);
+    else
+        o->run[o->n_runs++] =
+            (struct offload_run){.group = g->id, .bucket = bucket, .added = w->now.added};
 }
 
 /* ------------------------------------------------------------------ to ports */
@@ -80,55 +97,76 @@ leaves_tagged(struct plan_way *w, bool *tagged)
     return plan_look_vlan(w, OFPVID_PRESENT);
 }
 
-static bool
+static void
 send_by(struct plan_way *w, uint32_t to, uint32_t queue, const struct port_kernel_output *k)
 {
     struct offload_plan *o = w->out;
     bool tagged;
-    if (w->now.spoiled)
-        return plan_refuse(w, OFFLOAD_WHY_group_edits);
-    if (o->n_outs == OFFLOAD_RUNS)
-        return plan_refuse(w, OFFLOAD_WHY_runs);
+    if (w->now.spoiled || o->n_outs == OFFLOAD_RUNS) {
+        plan_refuse(w, w->now.spoiled ? OFFLOAD_WHY_group_edits : OFFLOAD_WHY_runs);
+        return;
+    }
     if (!leaves_tagged(w, &tagged) ||
         !plan_op(w, OFFLOAD_OUTPUT, (uint32_t)k->ifindex, k->priority))
-        return false;
+        return;
     w->kept = o->rule.n_ops;
     lower(&o->rule.longest, came_in(k->longest, w->now.added - (tagged ? VLAN_TAG : 0)));
     lower(&o->rule.super, came_in(k->super, w->now.added));
     o->out[o->n_outs++] = (struct offload_out){
         .port = to, .queue = k->queue, .added = w->now.added, .no_queue = k->queue != queue};
-    return true;
 }
 
-/* port NULL: there is no port of this number. */
-static bool
-to_port(struct plan_way *w, const struct port *port, uint32_t to)
+static void
+plan_port(const struct step *s, struct port *port, uint32_t to)
 {
+    struct plan_way *w = way_of(s);
     struct port_kernel_output k;
-    w->sent = true;
-    if (!port)
-        return add_drop(w, DROP_no_port, to, 0);
-    if (!port_is_up(port) || port_config_bits(port) & OFPPC_NO_FWD)
-        return add_drop(w, DROP_port_down, to, 0);
-    uint32_t queue = queue_at(w->now.queue, w->now.queue_ports, to);
-    if (!port_kernel_output(port, queue, &k))
-        return plan_refuse(w, OFFLOAD_WHY_port_kind);
-    return send_by(w, to, queue, &k);
+    if (w->why != OFFLOADED)
+        return;
+    if (!port) {
+        add_drop(w, DROP_no_port, to, 0);
+        return;
+    }
+    if (!port_is_up(port) || port_config_bits(port) & OFPPC_NO_FWD) {
+        add_drop(w, DROP_port_down, to, 0);
+        return;
+    }
+    uint32_t queue = queue_at(s->p->queue, s->p->queue_ports, to);
+    if (port_kernel_output(port, queue, &k))
+        send_by(w, to, queue, &k);
+    else
+        plan_refuse(w, OFFLOAD_WHY_port_kind);
+}
+
+static void
+plan_flood(const struct step *s, uint32_t without)
+{
+    way_of(s)->out->any_port = true;
 }
 
 static bool
-flood(struct plan_way *w, uint32_t without)
+plan_controller(const struct step *s)
 {
-    const struct port_list *l = rcu_dereference(w->dp->ports);
-    w->sent = w->out->any_port = true;
-    for (uint32_t i = 0; l && i < l->n; i++)
-        if (port_no(l->v[i]) != w->in_port && !(port_config_bits(l->v[i]) & without) &&
-            !to_port(w, l->v[i], port_no(l->v[i])))
-            return false;
-    return true;
+    refuse_first(way_of(s), OFFLOAD_WHY_controller);
+    return false;
 }
 
-/* ------------------------------------------------------------------ NORMAL */
+static void
+plan_table_again(const struct step *s)
+{
+    refuse_first(way_of(s), OFFLOAD_WHY_table);
+}
+
+/* ------------------------------------------------------------------ edits, and copies */
+
+static int
+plan_do_edit(struct step *s, const struct act *a)
+{
+    struct plan_way *w = way_of(s);
+    if (w->why == OFFLOADED && plan_edit(w, a))
+        s->p->key = w->now.key;
+    return 0;
+}
 
 /* Takes back ops after `from` whose edits no output sees.  Are edits left? */
 static bool
@@ -142,225 +180,110 @@ has_edited(struct plan_way *w, uint32_t from)
     return false;
 }
 
-/* Finds where the stations of the packet, as it is now, have been learnt. */
-static bool
-find_stations(struct plan_way *w, uint16_t vlan, struct offload_stations *at)
+/* A copy's edits end with it (5.6.1), but the kernel has only one packet. */
+static void
+plan_fork(const struct step *s)
 {
-    const struct flow_key *k = &w->now.key;
-    uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
-    memcpy(at->src, k->eth_src, sizeof at->src);
-    memcpy(at->dst, k->eth_dst, sizeof at->dst);
-    at->vid = vlan;
-    at->in = normal_find(w->dp->normal, at->src, at->vid, now);
-    at->to = at->dst[0] & 1 ? 0 : normal_find(w->dp->normal, at->dst, at->vid, now);
-    return (!(at->src[0] & 1) && at->in == w->in_port && (at->to || at->dst[0] & 1)) ||
-           plan_refuse(w, OFFLOAD_WHY_normal);
+    struct plan_way *w = way_of(s);
+    w->before[w->n_forks++] = (struct plan_fork){w->now, w->out->rule.n_ops};
 }
 
-static enum vlan_edit
-edit_for(const struct plan_way *w, const struct planned *came, uint16_t vlan, uint32_t to)
+static void
+plan_join(const struct step *s)
 {
-    return vlans_edit(dp_vlans(w->dp, to), vlan, key_vid(&came->key));
+    struct plan_way *w = way_of(s);
+    const struct plan_fork *f = &w->before[--w->n_forks];
+    w->now = f->now;
+    if (w->why == OFFLOADED)
+        w->now.spoiled |= has_edited(w, f->from);
 }
 
-static bool
-retag(struct plan_way *w, uint16_t vlan, enum vlan_edit edit)
-{
-    struct vlan_acts acts;
-    vlans_acts(edit, vlan, &acts);
-    ACTS_EACH(a, acts.list)
-        if (!plan_edit(w, a))
-            return false;
-    return true;
-}
+/* ------------------------------------------------------------------ NORMAL */
 
-/* The ports of the VLAN that take the packet with this edit. */
-static bool
-flood_with(struct plan_way *w, const struct planned *came, uint16_t vlan, enum vlan_edit edit)
+static void
+plan_normal(const struct step *s)
 {
-    const struct port_list *l = rcu_dereference(w->dp->ports);
-    bool is_made = edit == VLAN_AS_IS;
-    for (uint32_t i = 0; l && i < l->n; i++) {
-        uint32_t no = port_no(l->v[i]);
-        if (no == w->in_port || port_config_bits(l->v[i]) & FLOOD_WITHOUT ||
-            !vlans_has(dp_vlans(w->dp, no), vlan) || edit_for(w, came, vlan, no) != edit)
-            continue;
-        if (!is_made &&
-            (memcmp(&w->now.key, &came->key, sizeof came->key) || !retag(w, vlan, edit)))
-            return plan_refuse(w, OFFLOAD_WHY_group_edits); /* a second edit */
-        is_made = true;
-        if (!to_port(w, l->v[i], no))
-            return false;
-    }
-    return true;
-}
-
-/* First to the ports that take it as it came: the kernel has only one packet. */
-static bool
-flood_vlan(struct plan_way *w, uint16_t vlan)
-{
-    const struct planned came = w->now;
-    w->sent = w->out->any_port = true;
-    for (enum vlan_edit edit = VLAN_AS_IS; edit <= VLAN_POP; edit++)
-        if (!flood_with(w, &came, vlan, edit))
-            return false;
-    return true;
-}
-
-static bool
-to_station(struct plan_way *w, uint16_t vlan, uint16_t to)
-{
-    const struct port *port = dp_port(w->dp, to == NORMAL_LOCAL ? OFPP_LOCAL : to);
-    if (!port || !port_is_up(port))
-        return plan_refuse(w, OFFLOAD_WHY_normal);
-    if (to == w->in_port)
-        return add_drop(w, DROP_in_port, to, 0);
-    return retag(w, vlan, edit_for(w, &w->now, vlan, port_no(port))) &&
-           to_port(w, port, port_no(port));
-}
-
-/* As pipeline_output_normal, where there is nothing to learn. */
-static bool
-normal(struct plan_way *w)
-{
-    struct offload_stations at;
+    struct plan_way *w = way_of(s);
     struct flow_key bits = {0};
-    const struct planned before = w->now;
-    uint32_t from = w->out->rule.n_ops;
+    if (w->why != OFFLOADED)
+        return;
     memset(&bits.eth_src, 0xff, sizeof bits.eth_src);
     memset(&bits.eth_dst, 0xff, sizeof bits.eth_dst);
+    w->retagged = false;
     if (w->out->stations.in) /* once more, by other addresses perhaps */
-        return plan_refuse(w, OFFLOAD_WHY_normal);
-    if (!plan_look(w, &bits) || !plan_look_vlan(w, OFPVID_PRESENT | VID))
-        return false;
-    int vlan = vlans_in(dp_vlans(w->dp, w->in_port), key_vid(&w->now.key));
-    if (vlan < 0 || dp_keeps(w->dp, w->now.key.eth_dst))
-        return add_drop(w, vlan < 0 ? DROP_vlan : DROP_reserved, OFPP_ANY, 0);
-    if (!find_stations(w, (uint16_t)vlan, &at))
-        return false;
-    w->out->stations = at;
-    if (!(at.to ? to_station(w, at.vid, at.to) : flood_vlan(w, at.vid)))
-        return false;
-    w->now = before;
-    w->now.spoiled |= has_edited(w, from);
-    return true;
+        plan_refuse(w, OFFLOAD_WHY_normal);
+    else if (plan_look(w, &bits))
+        plan_look_vlan(w, OFPVID_PRESENT | VID);
 }
 
-static bool
-output(struct plan_way *w, uint32_t to)
+/* Finds where the packet's addresses, as they are now, have been learnt. */
+static void
+plan_learn(const struct step *s, uint16_t vid)
 {
-    const struct port *port;
-    switch (to) {
-    case OFPP_IN_PORT: return to_port(w, dp_port(w->dp, w->in_port), w->in_port);
-    case OFPP_NORMAL: return normal(w);
-    case OFPP_TABLE: return plan_refuse(w, OFFLOAD_WHY_table);
-    case OFPP_CONTROLLER:
-        if (w->dp->standalone != STANDALONE_LEFT || !w->miss || w->depth)
-            return plan_refuse(w, OFFLOAD_WHY_controller);
-        return w->missed = true;
-    case OFPP_FLOOD: return flood(w, FLOOD_WITHOUT);
-    case OFPP_ALL: return flood(w, OFPPC_NO_FWD);
-    default: break;
-    }
-    if (to == w->in_port)
-        return add_drop(w, DROP_in_port, to, 0);
-    port = dp_port(w->dp, to);
-    return to_port(w, port, to);
+    struct plan_way *w = way_of(s);
+    struct normal *fdb = s->w->dp->normal;
+    const struct flow_key *k = &s->p->key;
+    uint32_t now = (uint32_t)(s->w->now / NS_PER_S);
+    struct offload_stations at = {.vid = vid};
+    memcpy(at.src, k->eth_src, sizeof at.src);
+    memcpy(at.dst, k->eth_dst, sizeof at.dst);
+    at.in = normal_find(fdb, at.src, vid, now);
+    at.to = at.dst[0] & 1 ? 0 : normal_find(fdb, at.dst, vid, now);
+    if (at.src[0] & 1 || at.in != s->p->in_port || !(at.to || at.dst[0] & 1))
+        refuse_first(w, OFFLOAD_WHY_normal);
+    else if (w->why == OFFLOADED)
+        w->out->stations = at;
+}
+
+static void
+plan_decided(const struct step *s, uint16_t vid, const struct port *to)
+{
+    struct plan_way *w = way_of(s);
+    if (!to && w->out->stations.to) /* it is down: the address may be elsewhere by now */
+        refuse_first(w, OFFLOAD_WHY_normal);
+}
+
+static void
+plan_retag(const struct step *s)
+{
+    struct plan_way *w = way_of(s);
+    if (w->retagged) /* a second edit */
+        refuse_first(w, OFFLOAD_WHY_group_edits);
+    w->retagged = true;
 }
 
 /* ------------------------------------------------------------------ groups */
 
-static bool run_actions(struct plan_way *w, struct act_list l);
-
-/* A bucket's edits end with it (5.6.1), but the kernel has only one packet. */
-static bool
-run_bucket(struct plan_way *w, const struct group *g, const struct bucket *b)
+static void
+plan_group(const struct step *s, uint32_t id, const struct group *g)
 {
-    struct planned before = w->now;
-    uint32_t from = w->out->rule.n_ops;
-    if (!add_run(w, g, (int)(b - g->buckets)))
-        return false;
-    w->depth++;
-    if (!run_actions(w, program_apply(b->program)))
-        return false;
-    w->depth--;
-    w->now = before;
-    w->now.spoiled |= has_edited(w, from);
-    return true;
+    struct plan_way *w = way_of(s);
+    w->group = id;
+    if (w->why == OFFLOADED && g && s->depth < GROUP_MAX_DEPTH)
+        add_run(w, g, -1);
 }
 
-/* NULL: there is none, or w->why is set. */
-static const struct bucket *
-choose(struct plan_way *w, const struct group *g)
+static void
+plan_bucket(const struct step *s, const struct group *g, const struct bucket *b)
 {
-    struct packet p = {0};
+    struct plan_way *w = way_of(s);
+    if (w->why == OFFLOADED)
+        add_run(w, g, (int)(b - g->buckets));
+}
+
+static void
+plan_choose(const struct step *s, const struct group *g)
+{
+    struct plan_way *w = way_of(s);
+    struct flow_key bits;
+    if (w->why != OFFLOADED)
+        return;
     if (g->type == OFPGT_SELECT) {
-        struct flow_key bits;
-        packet_of_key(&w->now.key, &p);
-        packet_flow_hash_bits(&p, &bits);
-        if (!plan_look(w, &bits))
-            return NULL;
+        packet_flow_hash_bits(s->p, &bits);
+        plan_look(w, &bits);
     }
     w->out->any_port |= g->type != OFPGT_INDIRECT;
     w->out->any_group |= g->type == OFPGT_FF;
-    return pipeline_bucket(w->dp, g, &p);
-}
-
-static bool
-run_group(struct plan_way *w, uint32_t id)
-{
-    const struct group *g = groups_find(w->dp->groups, id);
-    w->sent = true;
-    if (!g || w->depth >= GROUP_MAX_DEPTH)
-        return add_drop(w, DROP_group, OFPP_ANY, id);
-    if (!add_run(w, g, -1))
-        return false;
-    if (g->type != OFPGT_ALL) {
-        const struct bucket *b = choose(w, g);
-        return b                     ? run_bucket(w, g, b)
-               : w->why == OFFLOADED ? add_drop(w, DROP_group, OFPP_ANY, id)
-                                     : false;
-    }
-    for (uint32_t i = 0; i < g->n_buckets; i++)
-        if (!run_bucket(w, g, &g->buckets[i]))
-            return false;
-    return true;
-}
-
-/* ------------------------------------------------------------------ actions */
-
-static bool
-run_action(struct plan_way *w, const struct act *a)
-{
-    switch (a->op) {
-    case OFPAT_OUTPUT: return output(w, a->arg);
-    case OFPAT_GROUP: return run_group(w, a->arg);
-    case OFPAT_SET_QUEUE:
-        w->now.queue = a->arg;
-        w->now.queue_ports = act_queue_ports(a);
-        return true;
-    default: return plan_edit(w, a);
-    }
-}
-
-static bool
-run_actions(struct plan_way *w, struct act_list l)
-{
-    ACTS_EACH(a, l)
-        if (!run_action(w, a))
-            return false;
-    return true;
-}
-
-static bool
-run_action_set(struct plan_way *w, const struct action_set *set)
-{
-    const struct act *v[ACTION_TYPES + OXM_N];
-    unsigned n = action_set_order(set, v);
-    for (unsigned i = 0; i < n; i++)
-        if (!run_action(w, v[i]))
-            return false;
-    return true;
 }
 
 /* ------------------------------------------------------------------ meters */
@@ -375,76 +298,76 @@ offload_meter_fits(const struct meter *m)
 }
 
 /* The meter becomes the first op: edits before it matter to it only if they change the length. */
-static bool
-run_meter(struct plan_way *w, uint32_t id)
+static void
+place_meter(struct plan_way *w, const struct meter *m)
 {
     struct offload_plan *o = w->out;
     struct offload_rule *r = &o->rule;
-    const struct meter *m = meters_find(w->dp->meters, id);
-    if (!m)
-        return true;
     if (o->meter_id || o->n_outs || o->n_runs || o->n_drops || w->now.added ||
-        !offload_meter_fits(m) || !w->meters)
-        return plan_refuse(w, OFFLOAD_WHY_meter);
+        !offload_meter_fits(m) || !w->meters) {
+        plan_refuse(w, OFFLOAD_WHY_meter);
+        return;
+    }
     int place = w->meters->place(w->meters->ctx, m);
-    if (place < 0)
-        return plan_refuse(w, OFFLOAD_WHY_meter);
+    if (place < 0) {
+        plan_refuse(w, OFFLOAD_WHY_meter);
+        return;
+    }
     if (!plan_op(w, OFFLOAD_METER, 0, 0))
-        return false;
+        return;
     memmove(r->op + 1, r->op, (r->n_ops - 1) * sizeof r->op[0]);
     r->op[0] = (struct offload_op){.kind = OFFLOAD_METER, .arg = (uint32_t)place};
     r->meter = true;
     w->kept = 1;
-    o->meter_id = id;
+    o->meter_id = m->id;
     o->metered = o->n_steps;
-    return true;
 }
 
-/* ------------------------------------------------------------------ tables */
-
-static bool
-run_program(struct plan_way *w, const struct program *prog, struct action_set *set)
+static int
+plan_meter(const struct step *s, const struct meter *m)
 {
-    w->miss = prog->miss;
-    if (w->miss && w->dp->standalone == STANDALONE_LEFT)
-        w->sent = false;
-    if ((prog->meter_id && !run_meter(w, prog->meter_id)) || !run_actions(w, program_apply(prog)))
-        return false;
-    if (prog->clear)
-        action_set_clear(set);
-    if (prog->n_write)
-        action_set_write(set, program_write(prog));
-    return true;
-}
-
-static bool
-run_tables(struct plan_way *w, const struct flow_path *path)
-{
-    struct action_set set;
-    action_set_clear(&set);
-    for (unsigned i = 0; i < path->n; i++) {
-        const struct path_step *s = &path->step[i];
-        w->out->step[w->out->n_steps++] = (struct offload_step){
-            .flow = s->flow, .program = s->program, .table = path->table[i], .added = w->now.added};
-        if (!s->flow && w->dp->standalone) {
-            w->missed = true;
-            w->sent = false;
-            break;
-        }
-        if (!s->flow)
-            return w->dp->tell_misses ? plan_refuse(w, OFFLOAD_WHY_controller)
-                                      : add_drop(w, DROP_no_match, OFPP_ANY, 0);
-        if (!run_program(w, s->program, &set))
-            return false;
-    }
-    if (!run_action_set(w, &set))
-        return false;
-    if (w->missed && !w->sent)
-        return normal(w);
-    return w->sent || add_drop(w, DROP_no_action, OFPP_ANY, 0);
+    struct plan_way *w = way_of(s);
+    if (w->why == OFFLOADED)
+        place_meter(w, m);
+    return 0;
 }
 
 /* ------------------------------------------------------------------ the plan */
+
+static bool
+plan_enough(const struct step *s)
+{
+    return way_of(s)->why != OFFLOADED;
+}
+
+static void
+plan_table(const struct step *s, uint8_t id, const struct path_step *at)
+{
+    struct plan_way *w = way_of(s);
+    w->out->step[w->out->n_steps++] = (struct offload_step){
+        .flow = at->flow, .program = at->program, .table = id, .added = w->now.added};
+}
+
+static const struct pipeline_trace recorder = {
+    .enough = plan_enough,
+    .table = plan_table,
+    .meter = plan_meter,
+    .edit = plan_do_edit,
+    .table_again = plan_table_again,
+    .fork = plan_fork,
+    .join = plan_join,
+    .group = plan_group,
+    .choose = plan_choose,
+    .bucket = plan_bucket,
+    .flood = plan_flood,
+    .normal = plan_normal,
+    .learn = plan_learn,
+    .decided = plan_decided,
+    .retag = plan_retag,
+    .port = plan_port,
+    .controller = plan_controller,
+    .drop = plan_drop,
+};
 
 /* Whose liveness the plan depends on. */
 static uint32_t
@@ -483,12 +406,13 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offloa
                   struct offload_plan *out)
 {
     struct flow_path path;
-    struct plan_way w = {.dp = dp,
-                         .meters = meters,
-                         .out = out,
-                         .in_port = of_get32(key->in_port),
-                         .now = {.key = *key, .ttl = -1}};
-    const struct port *in = dp_port(dp, w.in_port);
+    struct packet p;
+    struct worker walker = {
+        .dp = dp, .now = clock_ns(), .standalone = load_relaxed(&dp->standalone)};
+    uint32_t in_port = of_get32(key->in_port);
+    const struct port *in = dp_port(dp, in_port);
+    struct plan_way w = {.run = {.on = &recorder, .path = &path}, .meters = meters, .out = out};
+    w.now = (struct planned){.key = *key, .ttl = -1};
     memset(out, 0, sizeof *out);
     out->rule.longest = out->rule.super = OFFLOAD_MAX_FRAME;
     w.why = in_refusal(dp, in);
@@ -498,10 +422,13 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offloa
         return OFFLOAD_WHY_kind;
     if (!flow_walk(dp->tables, key, &path, &w.bits))
         return path.n == CACHE_STEPS ? OFFLOAD_WHY_long_path : OFFLOAD_WHY_unknown_key;
-    if (!run_tables(&w, &path))
+    packet_of_key(key, &p);
+    p.in_port = in_port;
+    pipeline_dry_run(&walker, &p, &w.run);
+    if (w.why != OFFLOADED)
         return w.why;
     out->rule.n_ops = w.kept;
-    out->rule.ports = port_bits(out, w.in_port);
+    out->rule.ports = port_bits(out, in_port);
     return offload_rule_match(&out->rule, key, &w.bits, port_ifindex(in)) ? OFFLOADED
                                                                           : OFFLOAD_WHY_mask;
 }

@@ -243,7 +243,7 @@ make_rule(const struct actions *a, const struct packet *p, struct offload_plan *
     static struct plan_way w;
     memset(plan, 0, sizeof *plan);
     plan->rule.longest = plan->rule.super = OFFLOAD_MAX_FRAME;
-    w = (struct plan_way){.out = plan, .in_port = IFINDEX, .now = {.key = p->key, .ttl = -1}};
+    w = (struct plan_way){.out = plan, .now = {.key = p->key, .ttl = -1}};
     for (unsigned i = 0; i < a->n; i++) {
         bool ok = a->v[i].act.op == OFPAT_OUTPUT ? plan_op(&w, OFFLOAD_OUTPUT, OUT + i, i)
                                                  : plan_edit(&w, &a->v[i].act);

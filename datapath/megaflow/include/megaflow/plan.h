@@ -2,9 +2,9 @@
 /* Makes the plan for a packet's key: what the kernel is to do with packets like it
  * (offload/offload.h), or why they stay with the workers.  Control thread, under RCU.
  *
- * A plan does what the pipeline (pipeline.c) does with the packet: the tables, the actions, the
- * action set at the end, groups, the meter.  What the way depends on becomes bits of the rule's
- * mask, so every packet that finds the entry would have gone the same way. */
+ * A plan is the record of a dry run of the pipeline (dataplane/pipeline-trace.h): outputs, edits, groups, the
+ * meter, drops.  What the run looked at becomes bits of the rule's mask, so every packet that finds the entry
+ * would have gone the same way. */
 #ifndef MEGAFLOW_PLAN_H
 #define MEGAFLOW_PLAN_H
 
