@@ -53,7 +53,7 @@ struct channel {
     unsigned n_accepted, n_half_open; /* there now */
 
     /* conn-life.c: connections whose requests take long have turns */
-    uint64_t n_put_off; /* how often a connection had to wait for others */
+    uint64_t n_tickets; /* how often a connection had to wait for others */
     uint64_t given;     /* when a turn was last given, loop time */
 
     /* conn-request.c, conn-parts.c */

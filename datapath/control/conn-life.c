@@ -212,7 +212,7 @@ static bool
 waits_longest(const struct conn *c)
 {
     for (const struct conn *o = c->ch->conns; o; o = o->next)
-        if (o->put_off && o->put_off < c->put_off)
+        if (o->ticket && o->ticket < c->ticket)
             return false;
     return true;
 }
@@ -228,18 +228,18 @@ next_is_echo(const struct conn *c)
  * one, the one that has waited longest, so that nobody else has to wait for all of them.  The
  * same goes for all connections whose turn comes late in a long turn of the loop. */
 static bool
-is_put_off(struct conn *c)
+must_yield(struct conn *c)
 {
     struct channel *ch = c->ch;
     uint64_t now = loop_now(ch->loop);
     if (c->phase != CONN_OPEN || c->its_turn == now || next_is_echo(c) ||
         (!c->heavy && !conn_turn_is_long(c)))
         return false;
-    if (!c->put_off)
-        c->put_off = ++ch->n_put_off;
+    if (!c->ticket)
+        c->ticket = ++ch->n_tickets;
     if (ch->given == now || !waits_longest(c))
         return true;
-    c->put_off = 0;
+    c->ticket = 0;
     ch->given = c->its_turn = now;
     return false;
 }
@@ -267,11 +267,11 @@ handle_frames(struct conn *c)
 {
     uint64_t end = conn_clock_ms() + TURN_MS;
     bool idle = c->in_at == c->in_len && !c->door;
-    if (!idle && !is_blocked(c) && is_put_off(c)) {
+    if (!idle && !is_blocked(c) && must_yield(c)) {
         conn_flush_later(c);
         return;
     }
-    c->put_off = 0;
+    c->ticket = 0;
     if (handle_some(c, end))
         conn_flush_later(c);
     if (!idle)

@@ -80,9 +80,9 @@ struct conn {
     char why[160];          /* it ends or ended; "": for no reason that is known */
     uint64_t seen;          /* last sign of life, loop time */
     bool heavy;             /* its last requests took more than its share of a turn */
-    uint64_t put_off;  /* its requests wait for others': their place in the order; 0: they don't */
-    uint64_t its_turn; /* the turn that it was given, loop time */
-    uint8_t *in;       /* IN_CAP bytes, those from in_at to in_len not yet handled */
+    uint64_t ticket;        /* its place among those that wait for a turn; 0: it doesn't wait */
+    uint64_t its_turn;      /* the turn that it was given, loop time */
+    uint8_t *in;            /* IN_CAP bytes, those from in_at to in_len not yet handled */
     size_t in_at, in_len;
     struct of_wr out; /* bytes from out_at on are to be sent */
     size_t out_at;

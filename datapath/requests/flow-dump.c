@@ -39,7 +39,7 @@ add_flow(struct conn_dump *to, struct sw *sw, const struct flow *f)
 }
 
 static bool
-is_told(const struct flow_dump *d, const struct flow *f)
+is_reported(const struct flow_dump *d, const struct flow *f)
 {
     return !f->removed && sw_slice_sees_flow(d->list->sw, d->slice, f);
 }
@@ -51,7 +51,7 @@ flow_step(struct conn_dump *to, void *ctx)
     const struct flow_list *l = d->list;
     for (int i = 0; i < FLOWS_A_STEP && d->at < l->n; i++) {
         const struct flow *f = l->v[d->at++];
-        if (is_told(d, f)) {
+        if (is_reported(d, f)) {
             add_flow(to, l->sw, f);
             break;
         }
@@ -77,7 +77,7 @@ sum_step(struct conn_dump *to, void *ctx)
     struct of_wr w = of_wr_fixed(bytes, sizeof bytes);
     for (int i = 0; i < FLOWS_A_STEP && d->at < l->n; i++) {
         const struct flow *f = l->v[d->at++];
-        if (is_told(d, f))
+        if (is_reported(d, f))
             sum_flow(d, f);
     }
     if (d->at < l->n)
