@@ -123,12 +123,12 @@ run_qos(struct commit *k, const struct of_msg *m)
     return BUNDLE_ANSWERED;
 }
 
-static int
-run_flow_mod(struct commit *k, const struct of_flow_mod *q)
+/* What finish_flow_mods has to do. */
+static void
+note_flow_mod(struct commit *k, const struct of_flow_mod *q)
 {
     k->timeouts |= q->idle_timeout || q->hard_timeout;
     k->buffers |= q->buffer_id != OFP_NO_BUFFER;
-    return sw_flow_mod(k->sw, q);
 }
 
 static int
@@ -151,15 +151,15 @@ run_port_mod(struct commit *k, const struct of_port_mod *q)
 static int
 run_message(struct commit *k, const struct of_msg *m)
 {
-    struct sw *sw = k->sw;
-    uint64_t now = loop_now(sw->loop);
-    switch (m->type) {
-    case OFPT_FLOW_MOD: return run_flow_mod(k, m->body);
-    case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
-    case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
-    case OFPT_PORT_MOD: return run_port_mod(k, m->body);
-    default: return k->again ? 0 : run_qos(k, m);
+    const struct request *r = request_find(m->raw);
+    switch (r->bundle) {
+    case BUNDLE_PORTS: return run_port_mod(k, m->body);
+    case BUNDLE_QUEUES: return k->again ? 0 : run_qos(k, m);
+    default: break;
     }
+    if (m->type == OFPT_FLOW_MOD)
+        note_flow_mod(k, m->body);
+    return r->in_change_set(k->sw, m);
 }
 
 /* Checks it again: since it was added, buffer ids may mean other packets, and the slice may have

@@ -143,6 +143,12 @@ handle_flow_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 }
 
 static int
+flow_mod_in_change_set(struct sw *sw, const struct of_msg *m)
+{
+    return sw_flow_mod(sw, m->body);
+}
+
+static int
 may_flow_mod(const struct slice_request *a)
 {
     const struct of_flow_mod *q = a->m->body;
@@ -164,5 +170,6 @@ const struct request request_flow_mod = {.access = ACCESS_WRITE,
                                          .denied = OF_FLOW_MOD_FAILED(EPERM),
                                          .needs = QUEUES,
                                          .bundle = BUNDLE_TABLES,
+                                         .in_change_set = flow_mod_in_change_set,
                                          LOGGED(FLOW),
                                          .run = handle_flow_mod};

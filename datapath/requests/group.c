@@ -11,12 +11,18 @@
 #include <stdlib.h>
 
 static int
+group_mod(struct sw *sw, const struct of_msg *m)
+{
+    return groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
+}
+
+static int
 handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_group_mod *q = m->body;
     if (q->command == OFPGC_DELETE)
         return sw_group_delete(sw, c, m);
-    return groups_mod(sw->dp.groups, q, loop_now(sw->loop));
+    return group_mod(sw, m);
 }
 
 static int
@@ -32,6 +38,7 @@ const struct request request_group_mod = {.access = ACCESS_WRITE,
                                           .denied = OF_GROUP_MOD_FAILED(EPERM),
                                           .needs = QUEUES,
                                           .bundle = BUNDLE_TABLES,
+                                          .in_change_set = group_mod,
                                           LOGGED(GROUP),
                                           .run = handle_group_mod};
 

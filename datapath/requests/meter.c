@@ -10,12 +10,18 @@
 #include <errno.h>
 
 static int
+meter_mod(struct sw *sw, const struct of_msg *m)
+{
+    return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
+}
+
+static int
 handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_meter_mod *q = m->body;
     if (q->command == OFPMC_DELETE && q->meter_id)
         return sw_meter_delete(sw, c, m);
-    return meters_mod(sw->dp.meters, q, loop_now(sw->loop));
+    return meter_mod(sw, m);
 }
 
 static int
@@ -31,6 +37,7 @@ const struct request request_meter_mod = {.access = ACCESS_WRITE,
                                           .slice = may_meter_mod,
                                           .needs = QUEUES,
                                           .bundle = BUNDLE_TABLES,
+                                          .in_change_set = meter_mod,
                                           LOGGED(METER),
                                           .run = handle_meter_mod};
 

@@ -30,6 +30,9 @@ typedef int request_run(struct sw *sw, struct conn *c, const struct of_msg *m);
 typedef int request_run_data(struct sw *sw, struct conn *c, struct of_bytes data,
                              struct qos_error *e);
 
+/* Changes tables within a change set (shared/change-set.h): at once, however many flows. */
+typedef int request_change(struct sw *sw, const struct of_msg *m);
+
 /* Whether it may be carried out now; if not, the function has seen to it that it is asked again. */
 typedef bool request_ready(struct sw *sw, struct conn *c, struct of_bytes frame);
 
@@ -46,8 +49,11 @@ struct request {
     uint8_t needs;
     request_ready *ready;
 
-    enum bundle_part bundle; /* 0: no bundle may hold it */
-    struct log_place *log;   /* of the line that says who did it; NULL: its function logs */
+    /* What it changes in a bundle; 0: no bundle may hold it.  in_change_set: its function there, if BUNDLE_TABLES. */
+    enum bundle_part bundle;
+    request_change *in_change_set;
+
+    struct log_place *log; /* of the line that says who did it; NULL: its function logs */
 
     /* Bytes after an experimenter's exp_type; its function, which is one of the two. */
     uint32_t least, most;

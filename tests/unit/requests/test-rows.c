@@ -137,7 +137,8 @@ what_a_bundle_may_hold(void **state)
         for (size_t k = BUNDLE_TABLES; k < sizeof held / sizeof held[0]; k++)
             if (is_one_of(held[k], numbers[i].name))
                 part = (enum bundle_part)k;
-        if (row_of(&numbers[i])->bundle != part)
+        const struct request *r = row_of(&numbers[i]);
+        if (r->bundle != part || !r->in_change_set == (part == BUNDLE_TABLES))
             fail_msg("%s", numbers[i].name);
     }
 }
