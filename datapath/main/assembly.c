@@ -201,6 +201,12 @@ sees(void *ctx, struct conn *c, struct of_bytes message)
     return sw_slices_see(ctx, c, message);
 }
 
+static void
+unlocked(void *ctx)
+{
+    channel_go_on(((struct sw *)ctx)->channel);
+}
+
 static int
 make_control(struct sw *sw)
 {
@@ -217,13 +223,13 @@ make_control(struct sw *sw)
     bundle_room_init(&sw->bundles, sw->loop, &sw_bundle_ops, sw);
     of_arena_init(&sw->slice_arena, SLICE_ARENA_MAX);
     sw->started = loop_now(sw->loop);
-    err = sw_port_queues_init(sw);
+    err = tasks_new(sw->loop, unlocked, sw, &sw->tasks);
+    if (!err)
+        err = sw_port_queues_init(sw);
     if (!err)
         err = sw_kernel_steps_init(sw);
     if (!err)
         err = sw_commit_init(sw);
-    if (!err)
-        err = sw_sweep_init(sw);
     if (!err)
         err = sw_queue_replies_init(sw);
     if (!err)
@@ -356,7 +362,7 @@ sw_free(struct sw *sw)
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
     sw_commit_stop(sw);
-    sw_sweep_stop(sw);
+    tasks_stop(sw->tasks);
     sw_kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     sw_offload_stop(sw);
@@ -390,6 +396,7 @@ sw_free(struct sw *sw)
     sw_service_free(sw);
     slices_clear(&sw->slices);
     of_arena_free(&sw->slice_arena);
+    tasks_free(sw->tasks);
     if (sw->loop)
         loop_free(sw->loop);
     free(sw);

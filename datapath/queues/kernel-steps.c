@@ -37,7 +37,7 @@ on_timer(void *ctx)
     struct sw *sw = ctx;
     struct kernel_steps *k = &sw->steps;
     enum qos_progress p;
-    uint64_t until = loop_clock() + SW_TURN_NS;
+    uint64_t until = loop_clock() + TASK_TURN_NS;
     do
         p = qos_commit_step(sw->qos, KERNEL_STEP, &k->at, &k->e);
     while (p == QOS_COMMIT_MORE && loop_clock() < until);

@@ -370,7 +370,7 @@ static enum bundle_outcome
 run_turn(struct commit *k)
 {
     struct sw *sw = k->sw;
-    enum progress p = run_some(k, &k->at, false, loop_clock() + SW_TURN_NS);
+    enum progress p = run_some(k, &k->at, false, loop_clock() + TASK_TURN_NS);
     if (p != MORE) {
         sw->commit.bundle = NULL;
         return go_on(k, p == ALL && !change_set_failed());

@@ -14,7 +14,7 @@ int sw_flow_mod_done(struct sw *sw, struct conn *c, const struct of_flow_mod *q)
 int sw_buffer_release(struct sw *sw, struct conn *c, uint32_t id);
 
 /* A non-strict delete or modify outside of a bundle; a long one goes on after the function returns
- * (sw_commit_under_way).  *none: the modify has found no flow. */
+ * (task/task.h).  *none: the modify has found no flow. */
 int sw_flow_delete(struct sw *sw, struct conn *c, const struct of_msg *m);
 int sw_flow_modify(struct sw *sw, struct conn *c, const struct of_msg *m, bool *none);
 

@@ -72,11 +72,11 @@ sw_flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
     if (sw->commit.bundle) { /* otherwise the removals would be part of the bundle's change set */
-        loop_timer_set(sw->expiry, loop_now(sw->loop) + SW_TURN_NS);
+        loop_timer_set(sw->expiry, loop_now(sw->loop) + TASK_TURN_NS);
         return;
     }
     sw_offload_sync_lately(sw); /* flows whose packets the kernel handles are not idle */
-    uint64_t now = loop_now(sw->loop), until = loop_clock() + SW_TURN_NS, next;
+    uint64_t now = loop_now(sw->loop), until = loop_clock() + TASK_TURN_NS, next;
     do
         next = tables_expire(sw->dp.tables, now, EXPIRE_AT_ONCE);
     while (next && next <= now && loop_clock() < until);

@@ -17,12 +17,6 @@
 
 /* ------------------------------------------------------------------ a row */
 
-/* What a request reads or changes, and a task over many turns may have locked (sw_locked): bits. */
-enum locks {
-    TABLES = 1, /* it reads flows, groups or meters */
-    QUEUES = 2, /* it reads the model of the queues, or changes anything */
-};
-
 /* Replies with conn_reply and the like, or returns an error (oflib/err.h). */
 typedef int request_run(struct sw *sw, struct conn *c, const struct of_msg *m);
 
@@ -45,7 +39,8 @@ struct request {
     int denied;
     bool also_read_only;
 
-    /* What it waits for.  needs: enum locks.  ready: asked last; NULL: nothing else. */
+    /* What it waits for.  needs: enum locks (task/task.h): TABLES if it reads them; QUEUES if it reads those, or changes
+     * anything.  ready: asked last; NULL: nothing else. */
     uint8_t needs;
     request_ready *ready;
 

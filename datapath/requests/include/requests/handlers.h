@@ -19,10 +19,6 @@ extern const struct bundle_ops sw_bundle_ops;
 int sw_commit_init(struct sw *sw);
 void sw_commit_stop(struct sw *sw); /* after the connections are closed */
 
-/* Changes of many flows. */
-int sw_sweep_init(struct sw *sw);
-void sw_sweep_stop(struct sw *sw);
-
 /* Replies about queues that several connections share. */
 int sw_queue_replies_init(struct sw *sw);
 void sw_queue_replies_free(struct sw *sw); /* before the channel is freed */

@@ -11,15 +11,13 @@
 #include <shared/clock.h>
 #include <slice/slice.h>
 #include <switch/port.h>
+#include <task/task.h>
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
 #include <qos/model/model.h>
 
 #define SW_NAME "ofqos"
-
-/* A turn of the loop takes no longer than this; others' requests come next, then the rest. */
-#define SW_TURN_NS 10000000
 
 /* Until when an answer that was read from the kernel is also given to others who ask: for as long
  * as reading it took the processor, at most 200 ms, so that reading takes at most half of the
@@ -35,7 +33,7 @@ static inline uint64_t
 sw_read_counts_until(uint64_t begun)
 {
     const uint64_t most = UINT64_C(200000000), took = sw_reading_clock() - begun;
-    return clock_ns() + (took < SW_TURN_NS / 2 ? 0 : took < most ? took : most);
+    return clock_ns() + (took < TASK_TURN_NS / 2 ? 0 : took < most ? took : most);
 }
 
 struct buffers;
@@ -105,21 +103,6 @@ struct sw_commit {
     struct loop_timer *timer;
 };
 
-/* What a request does to very many flows, in many turns (requests/flow-sweep.c). */
-struct sw_sweep {
-    bool under_way;
-    struct flow **v; /* held from `at` on */
-    uint32_t n, cap, at;
-    struct tables_modify *modify; /* what becomes of them; NULL: they are deleted */
-    bool resets;                  /* their counters begin anew */
-    uint32_t buffer_id;           /* of a packet that goes through the tables then */
-    uint32_t group_id;            /* instead: deleted with all flows that use it; OFPG_ANY: none */
-    uint32_t meter_id;            /* likewise; 0: none */
-    int err;
-    struct deferred request;
-    struct loop_timer *timer;
-};
-
 /* A plan that the kernel carries out over many turns (queues/kernel-steps.h). */
 struct kernel_steps {
     struct loop_timer *timer;
@@ -141,6 +124,7 @@ struct queue_reply {
 struct sw {
     struct sw_options opt;
     struct loop *loop;
+    struct tasks *tasks;
     struct channel *channel;
     struct dp dp;
     uint64_t started; /* loop time, ns */
@@ -188,7 +172,6 @@ struct sw {
 
     struct bundle_room bundles;
     struct sw_commit commit;
-    struct sw_sweep flow_sweep;
     struct kernel_steps steps;
 
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
@@ -215,7 +198,7 @@ struct sw {
 static inline bool
 sw_commit_under_way(const struct sw *sw)
 {
-    return sw->commit.bundle || sw->steps.work || sw->flow_sweep.under_way;
+    return sw->commit.bundle || sw->steps.work || tasks_locked(sw->tasks);
 }
 
 #endif
