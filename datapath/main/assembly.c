@@ -8,7 +8,6 @@
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
 #include <qos-netlink/blocking.h>
-#include <queues/kernel-steps.h>
 #include <queues/port-queues.h>
 #include <queues/qos-notify.h>
 #include <queues/service.h>
@@ -227,8 +226,6 @@ make_control(struct sw *sw)
     if (!err)
         err = sw_port_queues_init(sw);
     if (!err)
-        err = sw_kernel_steps_init(sw);
-    if (!err)
         err = sw_commit_init(sw);
     if (!err)
         err = sw_queue_replies_init(sw);
@@ -363,7 +360,6 @@ sw_free(struct sw *sw)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
     sw_commit_stop(sw);
     tasks_stop(sw->tasks);
-    sw_kernel_steps_stop(sw);
     bundle_room_free(&sw->bundles);
     sw_offload_stop(sw);
     if (sw->qos)
@@ -391,7 +387,6 @@ sw_free(struct sw *sw)
         loop_timer_free(sw->expiry);
     if (sw->sweep)
         loop_timer_free(sw->sweep);
-    sw_kernel_steps_free(sw);
     sw_port_queues_free(sw);
     sw_service_free(sw);
     slices_clear(&sw->slices);

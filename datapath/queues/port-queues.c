@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <queues/kernel-steps.h>
+#include <queues/kernel-plan.h>
 #include <queues/port-queues.h>
 #include <queues/qos-notify.h>
 #include <switch/switch.h>
@@ -18,6 +18,7 @@ struct port_catch_up {
     struct queue_snapshot before;
     uint32_t n_queues; /* that the port had */
     struct sw_port_follower follower;
+    struct kernel_plan plan;
 };
 
 static struct qos_port
@@ -132,8 +133,8 @@ go_on(struct sw *sw)
     static const struct kernel_work work = {.agreed = agreed, .over = over, .onward = true};
     struct qos_error e = {0};
     while (qos_port_plan(sw->qos)) {
-        if (sw_kernel_steps_needed(sw)) {
-            sw_kernel_steps_begin(sw, &work, sw);
+        if (sw_kernel_plan_is_long(sw)) {
+            sw_kernel_plan_begin(sw, &sw->catch_up->plan, &work, sw);
             return;
         }
         e = (struct qos_error){0};

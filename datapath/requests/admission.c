@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests wait, and for what.
  *
- * While the kernel carries out a plan over many turns (kernel-steps.h) the model of the queues is
+ * While the kernel carries out a plan over many turns (kernel-plan.h) the model of the queues is
  * neither the old nor the new one: requests that read queues or change anything wait.  While a
  * bundle changes tables over many turns (bundle.c), requests that read tables wait as well.
  *

@@ -5,7 +5,7 @@
  * 2. Port-mods take effect at once; if a later step fails they are undone.
  * 3. The kernel is given the plan of all QoS requests together.  Once it agrees nothing can fail.
  *
- * If the plan is long it comes first, over many turns (kernel-steps.h).  Step 1 is tried before it
+ * If the plan is long it comes first, over many turns (kernel-plan.h).  Step 1 is tried before it
  * and undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile
  * see the tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the
  * kernel's part is reverted.
@@ -19,7 +19,7 @@
 #include "slice.h"
 
 #include <ports/ports.h>
-#include <queues/kernel-steps.h>
+#include <queues/kernel-plan.h>
 #include <queues/qos-notify.h>
 #include <requests/flows.h>
 #include <requests/handlers.h>
@@ -36,6 +36,7 @@
 struct commit {
     struct sw *sw;
     struct bundle *bundle;
+    struct kernel_plan plan;
     struct of_arena *arena;
     struct slice *slice;    /* of the connection; NULL: everything is allowed */
     struct bundle_pos at;   /* progress through the messages that are no port-mods */
@@ -351,9 +352,9 @@ go_on(struct commit *k, bool done)
 {
     struct sw *sw = k->sw;
     bool qos = bundle_has_qos(k->bundle);
-    if (done && qos && sw_kernel_steps_needed(sw)) {
+    if (done && qos && sw_kernel_plan_is_long(sw)) {
         settle(k, false);
-        sw_kernel_steps_begin(sw, &work, k);
+        sw_kernel_plan_begin(sw, &k->plan, &work, k);
         return BUNDLE_DEFERRED;
     }
     done = done && run_all(k, true);

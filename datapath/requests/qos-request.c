@@ -6,7 +6,7 @@
 #include "requests.h"
 #include "slice.h"
 
-#include <queues/kernel-steps.h>
+#include <queues/kernel-plan.h>
 #include <queues/qos-notify.h>
 #include <queues/service.h>
 
@@ -124,6 +124,7 @@ struct long_request {
     struct sw *sw;
     struct qos_request r;
     struct deferred request;
+    struct kernel_plan plan;
 };
 
 static bool
@@ -156,7 +157,7 @@ defer(struct sw *sw, struct conn *c, const struct of_msg *m, const struct qos_re
     }
     *l = (struct long_request){.sw = sw, .r = *r};
     deferred_begin(&l->request, c, m);
-    sw_kernel_steps_begin(sw, &work, l);
+    sw_kernel_plan_begin(sw, &l->plan, &work, l);
     return 0;
 }
 
@@ -172,7 +173,7 @@ handle_qos(struct sw *sw, struct conn *c, const struct of_msg *m)
         qos_abort(sw->qos);
         return refuse_logged(c, m, &e);
     }
-    if (sw_kernel_steps_needed(sw))
+    if (sw_kernel_plan_is_long(sw))
         return defer(sw, c, m, &r);
     if ((e.err = qos_commit(sw->qos, NULL, &e)))
         return refuse_logged(c, m, &e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A port's queues follow its interface.  One port at a time, and not while a commit is under way;
- * where the kernel has much to do it takes many turns of the loop (kernel-steps.h). */
+ * where the kernel has much to do it is a task (kernel-plan.h). */
 #ifndef QUEUES_PORT_QUEUES_H
 #define QUEUES_PORT_QUEUES_H
 

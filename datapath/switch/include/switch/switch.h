@@ -40,7 +40,6 @@ struct buffers;
 struct captures;
 struct commit;
 struct flow_list;
-struct kernel_work;
 struct packet_outs;
 struct port_catch_up;
 struct service;
@@ -103,16 +102,6 @@ struct sw_commit {
     struct loop_timer *timer;
 };
 
-/* A plan that the kernel carries out over many turns (queues/kernel-steps.h). */
-struct kernel_steps {
-    struct loop_timer *timer;
-    const struct kernel_work *work; /* NULL: none is under way */
-    void *ctx;
-    bool reverting;
-    unsigned at;
-    struct qos_error e;
-};
-
 /* What was last read to answer questions about queues (requests/queue-reply.h). */
 enum queue_reply_kind { QUEUE_REPLY_STATS, QUEUE_REPLY_CONFIG, QUEUE_REPLY_ENTRIES, QUEUE_REPLIES };
 struct queue_reply {
@@ -172,7 +161,6 @@ struct sw {
 
     struct bundle_room bundles;
     struct sw_commit commit;
-    struct kernel_steps steps;
 
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
      * changed. */
@@ -198,7 +186,7 @@ struct sw {
 static inline bool
 sw_commit_under_way(const struct sw *sw)
 {
-    return sw->commit.bundle || sw->steps.work || tasks_locked(sw->tasks);
+    return sw->commit.bundle || tasks_locked(sw->tasks);
 }
 
 #endif
