@@ -226,8 +226,6 @@ make_control(struct sw *sw)
     if (!err)
         err = sw_port_queues_init(sw);
     if (!err)
-        err = sw_commit_init(sw);
-    if (!err)
         err = sw_queue_replies_init(sw);
     if (!err)
         err = channel_new(&sw->channel, sw->loop, &ops, sw);
@@ -358,7 +356,6 @@ sw_free(struct sw *sw)
     sw_queue_replies_free(sw);
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
-    sw_commit_stop(sw);
     tasks_stop(sw->tasks);
     bundle_room_free(&sw->bundles);
     sw_offload_stop(sw);

@@ -400,7 +400,7 @@ static void
 run_jobs(void *ctx)
 {
     struct queue_jobs *q = ctx;
-    while (!q->under_way && q->at < q->n && !sw_commit_under_way(q->r->sw))
+    while (!q->under_way && q->at < q->n && !tasks_locked(q->r->sw->tasks))
         run_job(q);
     if (q->under_way)
         return;

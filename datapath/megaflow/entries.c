@@ -199,7 +199,7 @@ offload_ask(struct sw_offload *f, const struct flow_key *key)
 {
     struct offload_plan p;
     f->now = loop_now(f->sw->loop);
-    if (!f->on || f->closing || change_set_active() || sw_commit_under_way(f->sw))
+    if (!f->on || f->closing || change_set_active() || tasks_locked(f->sw->tasks))
         return; /* it will be asked for again */
     if (refused_lately(f, key) || !take_ask(f))
         return;

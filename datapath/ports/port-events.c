@@ -178,7 +178,7 @@ handle_links_until(struct sw *sw, uint64_t end)
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->link_event)
             continue;
-        bool late = loop_clock() > end, busy = sw_commit_under_way(sw);
+        bool late = loop_clock() > end, busy = tasks_locked(sw->tasks);
         if ((late || busy) && !sw->links_later) {
             sw->links_later = true;
             loop_timer_set(sw->links_timer, loop_now(sw->loop) + (busy ? LINKS_NS : 1));
@@ -294,7 +294,7 @@ sync_queues(void *ctx)
     struct sw *sw = ctx;
     uint32_t no = 0;
     bool again = false;
-    if (sw_commit_under_way(sw)) {
+    if (tasks_locked(sw->tasks)) {
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
         return;
     }
@@ -380,7 +380,7 @@ go_on_with_links(void *ctx)
     unsigned come = 0;
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         come += !p->port && p->link_event;
-    if (!sw_commit_under_way(sw))
+    if (!tasks_locked(sw->tasks))
         port_rings_ahead(come);
     handle_links_until(sw, loop_clock() + LINKS_NS);
     if (!sw->links_later)

@@ -245,8 +245,8 @@ read_all(struct sw *sw)
 {
     struct service *s = sw->service;
     uint64_t begun = loop_clock();
-    int err = sw_commit_under_way(sw) ? 0 : follow_ports(sw, s);
-    for (size_t i = 0; i < s->n && !err && !sw_commit_under_way(sw); i++)
+    int err = tasks_locked(sw->tasks) ? 0 : follow_ports(sw, s);
+    for (size_t i = 0; i < s->n && !err && !tasks_locked(sw->tasks); i++)
         err = read_port(sw, &s->ports[i]);
     uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF, period = SECOND_NS;
     uint64_t promise = qos_least_promise(sw->qos) * MS_NS;

@@ -13,7 +13,7 @@ static bool
 control_ready(struct sw *sw, struct conn *c, struct of_bytes frame)
 {
     bool commits = frame.n < 24 || of_get16(frame.p + 20) == OFPBCT_COMMIT_REQUEST;
-    return !commits || !(sw_locked(sw) & QUEUES);
+    return !commits || !(tasks_locked(sw->tasks) & QUEUES);
 }
 
 const struct request request_bundle_add = {.access = ACCESS_WRITE,

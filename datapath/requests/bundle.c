@@ -10,8 +10,8 @@
  * see the tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the
  * kernel's part is reverted.
  *
- * If the bundle has many messages for the tables, the change set stays open over many turns.
- * Packets see the old tables until its end; requests that read or change tables wait (admission.c).
+ * If the bundle has many messages for the tables, the change set stays open over many turns: a task (task/task.h).
+ * Packets see the old tables until its end; requests that read or change tables wait.
  */
 #include "flow-mod.h"
 #include "qos-request.h"
@@ -34,12 +34,15 @@
 #include <string.h>
 
 struct commit {
+    struct task task;
     struct sw *sw;
     struct bundle *bundle;
     struct kernel_plan plan;
     struct of_arena *arena;
-    struct slice *slice;    /* of the connection; NULL: everything is allowed */
-    struct bundle_pos at;   /* progress through the messages that are no port-mods */
+    struct slice *slice;  /* of the connection; NULL: everything is allowed */
+    struct bundle_pos at; /* progress through the messages that are no port-mods */
+    bool begun;           /* the change set is open */
+    enum bundle_outcome outcome;
     bool again;             /* the kernel has carried out the QoS requests already */
     bool timeouts, buffers; /* named by flow-mods */
     uint32_t n_ports;
@@ -366,51 +369,50 @@ go_on(struct commit *k, bool done)
     return done ? BUNDLE_DONE : BUNDLE_FAILED;
 }
 
-/* One turn's work on the tables. */
-static enum bundle_outcome
-run_turn(struct commit *k)
+/* A turn's work on the tables. */
+static enum task_progress
+run(void *ctx, uint64_t deadline)
 {
+    struct commit *k = ctx;
     struct sw *sw = k->sw;
-    enum progress p = run_some(k, &k->at, false, loop_clock() + TASK_TURN_NS);
+    channel_hold(sw->channel);
+    enum progress p = run_some(k, &k->at, false, deadline);
     if (p != MORE) {
-        sw->commit.bundle = NULL;
-        return go_on(k, p == ALL && !change_set_failed());
+        k->outcome = go_on(k, p == ALL && !change_set_failed());
+        return TASK_OVER;
     }
-    sw->commit.bundle = k;
     channel_release(sw->channel, true);
     channel_stop_dumps(sw->channel);
-    loop_timer_set(sw->commit.timer, 0);
-    return BUNDLE_DEFERRED;
-}
-
-static enum bundle_outcome
-run(struct commit *k)
-{
-    begin(k);
-    if (bundle_has_qos(k->bundle))
-        qos_begin(k->sw->qos);
-    return run_turn(k);
+    return TASK_MORE;
 }
 
 static void
-next_turn(void *ctx)
+end(void *ctx)
 {
-    struct sw *sw = ctx;
-    struct commit *k = sw->commit.bundle;
-    channel_hold(sw->channel);
-    enum bundle_outcome outcome = run_turn(k);
-    if (sw->commit.bundle)
+    struct commit *k = ctx;
+    if (k->outcome == BUNDLE_DEFERRED) /* the kernel's part is another task */
         return;
-    if (outcome != BUNDLE_DEFERRED) {
-        bundle_committed(&sw->bundles, k->bundle, outcome == BUNDLE_DONE);
-        free_commit(k);
-    }
-    channel_go_on(sw->channel);
+    bundle_committed(&k->sw->bundles, k->bundle, k->outcome == BUNDLE_DONE);
+    free_commit(k);
+}
+
+/* Undoes what has been done so far. */
+static void
+stop(void *ctx)
+{
+    struct commit *k = ctx;
+    if (bundle_has_qos(k->bundle))
+        qos_abort(k->sw->qos);
+    change_set_end(false);
+    bundle_committed(&k->sw->bundles, k->bundle, false);
+    free_commit(k);
 }
 
 static enum bundle_outcome
 commit(void *ctx, struct bundle *b)
 {
+    static const struct task_kind kind = {
+        .needs = TABLES | QUEUES, .locks = TABLES | QUEUES, .run = run, .end = end, .stop = stop};
     struct sw *sw = ctx;
     struct commit *k = calloc(1, sizeof *k);
     if (!k)
@@ -419,40 +421,23 @@ commit(void *ctx, struct bundle *b)
                          .bundle = b,
                          .arena = &sw->bundles.arena,
                          .slice = slice_hold(sw_slice_of(bundle_request(b)->conn))};
-    enum bundle_outcome outcome = run(k);
+    change_set_begin();
+    if (bundle_has_qos(b))
+        qos_begin(sw->qos);
+    if (run(k, loop_clock() + TASK_TURN_NS) == TASK_MORE) {
+        task_begin(sw->tasks, &k->task, &kind, k);
+        return BUNDLE_DEFERRED;
+    }
+    enum bundle_outcome outcome = k->outcome;
     if (outcome != BUNDLE_DEFERRED)
         free_commit(k);
     return outcome;
 }
 
-/* ------------------------------------------------------------------ beginning and end */
-
-int
-sw_commit_init(struct sw *sw)
-{
-    return loop_timer_new(sw->loop, next_turn, sw, &sw->commit.timer);
-}
-
-/* Undoes what has been done so far. */
-void
-sw_commit_stop(struct sw *sw)
-{
-    struct commit *k = sw->commit.bundle;
-    if (k) {
-        if (bundle_has_qos(k->bundle))
-            qos_abort(sw->qos);
-        change_set_end(false);
-        bundle_committed(&sw->bundles, k->bundle, false);
-        free_commit(k);
-    }
-    if (sw->commit.timer)
-        loop_timer_free(sw->commit.timer);
-}
-
 static bool
 busy(void *ctx)
 {
-    return sw_commit_under_way(ctx);
+    return tasks_locked(((struct sw *)ctx)->tasks);
 }
 
 /* Checks the request's syntax and whether the connection has the right to it. */

@@ -71,7 +71,8 @@ void
 sw_flows_expire(void *ctx)
 {
     struct sw *sw = ctx;
-    if (sw->commit.bundle) { /* otherwise the removals would be part of the bundle's change set */
+    if (tasks_locked(sw->tasks) &
+        TABLES) { /* otherwise the removals would be part of the bundle's change set */
         loop_timer_set(sw->expiry, loop_now(sw->loop) + TASK_TURN_NS);
         return;
     }

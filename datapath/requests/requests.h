@@ -64,15 +64,6 @@ struct request {
 /* The row of a frame; only its header must be whole.  NULL: no request of a type that is known. */
 const struct request *request_find(struct of_bytes frame);
 
-/* What tasks over many turns have locked. */
-static inline uint8_t
-sw_locked(const struct sw *sw)
-{
-    if (sw->commit.bundle)
-        return TABLES | QUEUES;
-    return sw_commit_under_way(sw) ? QUEUES : 0;
-}
-
 /* ------------------------------------------------------------------ all of them */
 
 /* R(OFPT_, name): the row is request_NAME. */

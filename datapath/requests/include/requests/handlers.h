@@ -16,8 +16,6 @@ int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
 
 /* Checking and committing bundles. */
 extern const struct bundle_ops sw_bundle_ops;
-int sw_commit_init(struct sw *sw);
-void sw_commit_stop(struct sw *sw); /* after the connections are closed */
 
 /* Replies about queues that several connections share. */
 int sw_queue_replies_init(struct sw *sw);

@@ -38,7 +38,6 @@ sw_read_counts_until(uint64_t begun)
 
 struct buffers;
 struct captures;
-struct commit;
 struct flow_list;
 struct packet_outs;
 struct port_catch_up;
@@ -94,12 +93,6 @@ struct sw_options {
 struct sw_counters {
 #define SW_COUNTER_MEMBER(name, text) uint64_t name;
     SW_COUNTERS(SW_COUNTER_MEMBER)
-};
-
-/* A bundle's commit that is spread over many turns (requests/bundle.c). */
-struct sw_commit {
-    struct commit *bundle; /* NULL: none */
-    struct loop_timer *timer;
 };
 
 /* What was last read to answer questions about queues (requests/queue-reply.h). */
@@ -160,7 +153,6 @@ struct sw {
     struct loop_timer *queue_reply_timer;
 
     struct bundle_room bundles;
-    struct sw_commit commit;
 
     /* RELOAD: reads the configuration file again.  0, or -errno with a sentence in `why`: nothing has
      * changed. */
@@ -181,12 +173,5 @@ struct sw {
     struct sw_offload *offload;        /* what the kernel does; NULL: nothing, */
     char offload_why[OFFLOAD_WHY_LEN]; /* and why */
 };
-
-/* Whether a bundle, the kernel's part of a commit or a change of many flows is spread over many turns of the loop. */
-static inline bool
-sw_commit_under_way(const struct sw *sw)
-{
-    return sw->commit.bundle || tasks_locked(sw->tasks);
-}
 
 #endif
