@@ -322,8 +322,6 @@ free_kernel_side(struct sw *sw)
         qos_link_monitor_close(sw->watch);
     if (sw->sync_timer)
         loop_timer_free(sw->sync_timer);
-    if (sw->links_timer)
-        loop_timer_free(sw->links_timer);
     if (sw->qos)
         qos_free(sw->qos);
     if (sw->link)

@@ -16,14 +16,7 @@
 #include <sys/epoll.h>
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
-#define LINKS_NS      UINT64_C(10000000)
 #define LATER_NS      UINT64_C(1000000000) /* if the kernel does not answer, or memory is short */
-
-/* Reports links that went up or down, whatever else is under way.  The rest of an event (queues, opening and
- * closing) is handled until one needs many turns of the loop, then again at its end; or until LINKS_NS of the
- * turn have passed, then again in the next one: opening and closing a port waits for the kernel's RCU, and a
- * thousand interfaces may come or go at once. */
-static void handle_links(struct sw *sw);
 
 static struct sw_port *
 by_ifindex(const struct sw *sw, int ifindex)
@@ -54,8 +47,6 @@ is_back(struct sw *sw, struct sw_port *p)
     sw_port_announce(sw, p, OFPPR_MODIFY);
 }
 
-static const struct sw_port_follower follower = {.is_back = is_back, .go_on = handle_links};
-
 /* Attaches a port that has lost its interface, if there is one of its name. */
 static void
 try_return(struct sw *sw, struct sw_port *p)
@@ -67,7 +58,7 @@ try_return(struct sw *sw, struct sw_port *p)
     if (!err && p->expected)
         has_come(sw, p);
     else if (!err)
-        sw_port_queues_back(sw, p, follower);
+        sw_port_queues_back(sw, p, is_back);
     else if (err == -EBUSY && !told)
         log_error(PORT, "port %u (%s): the interface has come, but is not taken: %s", p->no,
                   p->name, why);
@@ -167,25 +158,25 @@ link_changed(struct sw *sw, struct sw_port *p)
     if (memcmp(&before, &after, sizeof before))
         sw_port_announce(sw, p, OFPPR_MODIFY);
     if (qos_changed)
-        sw_port_queues_update(sw, p, follower);
+        sw_port_queues_update(sw, p);
 }
 
-static void
-handle_links_until(struct sw *sw, uint64_t end)
+/* Reports links that went up or down, whatever else is under way.  The rest of an event (queues, opening and closing)
+ * waits while a task has locked the queues, or the time is over: opening and closing a port waits for the kernel's RCU,
+ * and a thousand interfaces may come or go at once.  -> whether something waits */
+static bool
+handle_until(struct sw *sw, uint64_t deadline)
 {
     uint32_t no = 0;
-    sw->links_later = false;
+    bool more = false;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->link_event)
             continue;
-        bool late = loop_clock() > end, busy = tasks_locked(sw->tasks);
-        if ((late || busy) && !sw->links_later) {
-            sw->links_later = true;
-            loop_timer_set(sw->links_timer, loop_now(sw->loop) + (busy ? LINKS_NS : 1));
-        }
-        if ((late || busy) && p->port && !p->link_reported)
+        bool wait = tasks_locked(sw->tasks) & QUEUES || loop_clock() > deadline;
+        more |= wait;
+        if (wait && p->port && !p->link_reported)
             report(sw, p);
-        if (late || busy)
+        if (wait)
             continue;
         p->link_event = false;
         if (p->port && p->link_gone)
@@ -196,12 +187,29 @@ handle_links_until(struct sw *sw, uint64_t end)
         if (!p->port && p->no != OFPP_LOCAL)
             try_return(sw, p);
     }
+    return more;
+}
+
+static enum task_progress
+run_links(void *ctx, uint64_t deadline)
+{
+    struct sw *sw = ctx;
+    uint32_t no = 0;
+    unsigned come = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        come += !p->port && p->link_event;
+    port_rings_ahead(come);
+    if (handle_until(sw, deadline))
+        return TASK_MORE;
+    port_rings_ahead(0);
+    return TASK_OVER;
 }
 
 static void
-handle_links(struct sw *sw)
+queue_links(struct sw *sw)
 {
-    handle_links_until(sw, loop_now(sw->loop) + LINKS_NS);
+    static const struct task_kind kind = {.needs = QUEUES, .run = run_links};
+    task_queue(sw->tasks, &sw->links_task, &kind, sw);
 }
 
 /* Events were lost: read everything again. */
@@ -288,31 +296,36 @@ sync_port(struct sw *sw, const struct sw_port *p)
     return err != -ENOMEM;
 }
 
-static void
-sync_queues(void *ctx)
+static enum task_progress
+run_sync(void *ctx, uint64_t deadline)
 {
     struct sw *sw = ctx;
     uint32_t no = 0;
     bool again = false;
-    if (tasks_locked(sw->tasks)) {
-        loop_timer_set(sw->sync_timer, loop_now(sw->loop) + SYNC_DELAY_NS);
-        return;
-    }
-    uint64_t end = loop_clock() + LINKS_NS;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         if (!p->tc_changed)
             continue;
-        if (loop_clock() > end) {
-            loop_timer_set(sw->sync_timer, loop_now(sw->loop) + (again ? LATER_NS : 1));
-            return;
-        }
+        bool late = loop_clock() > deadline;
+        if (late && !again)
+            return TASK_MORE;
+        if (late)
+            break;
         p->tc_changed = p->port && !p->link_gone && !sync_port(sw, p);
         again |= p->tc_changed;
     }
     if (again)
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + LATER_NS);
-    if (!sw->links_later)
-        handle_links(sw);
+    if (handle_until(sw, deadline))
+        queue_links(sw);
+    return TASK_OVER;
+}
+
+static void
+sync_queues(void *ctx)
+{
+    static const struct task_kind kind = {.needs = QUEUES, .run = run_sync};
+    struct sw *sw = ctx;
+    task_queue(sw->tasks, &sw->sync_task, &kind, sw);
 }
 
 void
@@ -341,7 +354,8 @@ watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
     read_watch(sw);
-    handle_links(sw);
+    if (handle_until(sw, loop_now(sw->loop) + TASK_TURN_NS))
+        queue_links(sw);
 }
 
 int
@@ -364,27 +378,10 @@ sw_ports_hear(struct sw *sw)
         report(sw, p);
         heard = true;
     }
-    if (any && !sw->links_later) {
-        sw->links_later = true;
-        loop_timer_set(sw->links_timer, 0);
-    }
+    if (any)
+        queue_links(sw);
     if (heard)
         channel_answer_echoes(sw->channel); /* which sends what waits, too */
-}
-
-static void
-go_on_with_links(void *ctx)
-{
-    struct sw *sw = ctx;
-    uint32_t no = 0;
-    unsigned come = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        come += !p->port && p->link_event;
-    if (!tasks_locked(sw->tasks))
-        port_rings_ahead(come);
-    handle_links_until(sw, loop_clock() + LINKS_NS);
-    if (!sw->links_later)
-        port_rings_ahead(0);
 }
 
 int
@@ -395,8 +392,6 @@ sw_ports_watch(struct sw *sw)
         qos_link_monitor_ignore(sw->watch, qos_netlink_portid(sw->kernel));
     if (!err)
         err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
-    if (!err)
-        err = loop_timer_new(sw->loop, go_on_with_links, sw, &sw->links_timer);
     if (!err)
         err = loop_io_add(sw->loop, qos_link_monitor_fd(sw->watch), EPOLLIN, watch_ready, sw,
                           &sw->watch_io);

@@ -13,12 +13,15 @@
 #include <string.h>
 
 struct port_catch_up {
-    struct sw_port *p; /* NULL: none */
-    bool back;         /* the interface replaces one that went away */
+    struct task task;
+    struct sw *sw;
+    struct sw_port *p;
+    bool back; /* the interface replaces one that went away */
     struct queue_snapshot before;
     uint32_t n_queues; /* that the port had */
-    struct sw_port_follower follower;
-    struct kernel_plan plan;
+    void (*made)(struct sw *sw, struct sw_port *p);
+    struct kernel_plan plan; /* a transaction that is a task of its own */
+    bool planned;            /* it is under way */
 };
 
 static struct qos_port
@@ -86,7 +89,7 @@ is_back(struct sw *sw, struct port_catch_up *u, int err, const struct qos_error 
                     u->p->no, u->p->name);
     else if (err != -ENOENT)
         log_queues(sw, u->p, u->n_queues, "made anew", err, e);
-    u->follower.is_back(sw, u->p);
+    u->made(sw, u->p);
     if (gone)
         sw_queue_snapshot_free(&u->before);
     else
@@ -105,19 +108,9 @@ is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_err
               p->no, p->name, *e->text ? e->text : strerror(err < 0 ? -err : EIO));
 }
 
-static void
-finish(struct sw *sw, int err, const struct qos_error *e)
-{
-    struct port_catch_up u = *sw->catch_up;
-    *sw->catch_up = (struct port_catch_up){0};
-    if (u.back)
-        is_back(sw, &u, err, e);
-    else
-        is_updated(sw, u.p, err, e);
-}
+/* ------------------------------------------------------------------ one transaction after another */
 
-/* ------------------------------------------------------------------ one transaction after another
- */
+static void begin_task(struct port_catch_up *u);
 
 static bool
 agreed(void *ctx)
@@ -125,69 +118,107 @@ agreed(void *ctx)
     return true;
 }
 
-static void over(void *ctx, bool done, unsigned at, const struct qos_error *e);
-
-static void
-go_on(struct sw *sw)
-{
-    static const struct kernel_work work = {.agreed = agreed, .over = over, .onward = true};
-    struct qos_error e = {0};
-    while (qos_port_plan(sw->qos)) {
-        if (sw_kernel_plan_is_long(sw)) {
-            sw_kernel_plan_begin(sw, &sw->catch_up->plan, &work, sw);
-            return;
-        }
-        e = (struct qos_error){0};
-        int err = qos_commit(sw->qos, NULL, &e);
-        qos_port_planned(sw->qos, err, &e);
-    }
-    int err = qos_port_end(sw->qos, &e);
-    finish(sw, err, &e);
-}
-
 static void
 over(void *ctx, bool done, unsigned at, const struct qos_error *e)
 {
-    struct sw *sw = ctx;
+    struct port_catch_up *u = ctx;
     const struct qos_error none = {0};
     if (!done && !e) { /* the switch ends */
-        sw_queue_snapshot_free(&sw->catch_up->before);
+        sw_queue_snapshot_free(&u->before);
         return;
     }
-    qos_port_planned(sw->qos, e ? e->err : 0, e ? e : &none);
-    void (*then)(struct sw *) = sw->catch_up->follower.go_on;
-    go_on(sw);
-    then(sw);
+    u->planned = false;
+    qos_port_planned(u->sw->qos, e ? e->err : 0, e ? e : &none);
+    begin_task(u);
+}
+
+static enum task_progress
+run(void *ctx, uint64_t deadline)
+{
+    static const struct kernel_work work = {.agreed = agreed, .over = over, .onward = true};
+    struct port_catch_up *u = ctx;
+    struct qos *qos = u->sw->qos;
+    while (qos_port_plan(qos)) {
+        if ((u->planned = sw_kernel_plan_is_long(u->sw))) {
+            sw_kernel_plan_begin(u->sw, &u->plan, &work, u);
+            break;
+        }
+        struct qos_error e = {0};
+        int err = qos_commit(qos, NULL, &e);
+        qos_port_planned(qos, err, &e);
+        if (loop_clock() >= deadline)
+            return TASK_MORE;
+    }
+    return TASK_OVER;
 }
 
 static void
-begin(struct sw *sw, int err)
+finish(struct port_catch_up *u, int err, const struct qos_error *e)
+{
+    if (u->back)
+        is_back(u->sw, u, err, e);
+    else
+        is_updated(u->sw, u->p, err, e);
+}
+
+static void
+end(void *ctx)
+{
+    struct port_catch_up *u = ctx;
+    struct qos_error e = {0};
+    if (u->planned)
+        return;
+    int err = qos_port_end(u->sw->qos, &e);
+    finish(u, err, &e);
+}
+
+static void
+stop(void *ctx)
+{
+    struct port_catch_up *u = ctx;
+    sw_queue_snapshot_free(&u->before);
+}
+
+static void
+begin_task(struct port_catch_up *u)
+{
+    static const struct task_kind kind = {
+        .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = stop};
+    task_begin(u->sw->tasks, &u->task, &kind, u);
+}
+
+static void
+begin(struct port_catch_up *u, int err)
 {
     const struct qos_error none = {0};
     if (err)
-        finish(sw, err, &none);
+        finish(u, err, &none);
+    else if (run(u, loop_clock() + TASK_TURN_NS) == TASK_MORE)
+        begin_task(u);
     else
-        go_on(sw);
+        end(u);
 }
 
 void
-sw_port_queues_back(struct sw *sw, struct sw_port *p, struct sw_port_follower follower)
+sw_port_queues_back(struct sw *sw, struct sw_port *p,
+                    void (*made)(struct sw *sw, struct sw_port *p))
 {
     struct qos_port q = qos_port_of(p);
-    *sw->catch_up = (struct port_catch_up){.p = p,
+    *sw->catch_up = (struct port_catch_up){.sw = sw,
+                                           .p = p,
                                            .back = true,
                                            .before = sw_queue_snapshot(sw, p->no),
                                            .n_queues = queues_of(sw, p),
-                                           .follower = follower};
-    begin(sw, qos_port_back_begin(sw->qos, &q));
+                                           .made = made};
+    begin(sw->catch_up, qos_port_back_begin(sw->qos, &q));
 }
 
 void
-sw_port_queues_update(struct sw *sw, struct sw_port *p, struct sw_port_follower follower)
+sw_port_queues_update(struct sw *sw, struct sw_port *p)
 {
     struct qos_port q = qos_port_of(p);
-    *sw->catch_up = (struct port_catch_up){.p = p, .follower = follower};
-    begin(sw, qos_port_update_begin(sw->qos, &q));
+    *sw->catch_up = (struct port_catch_up){.sw = sw, .p = p};
+    begin(sw->catch_up, qos_port_update_begin(sw->qos, &q));
 }
 
 int

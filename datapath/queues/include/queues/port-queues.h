@@ -7,21 +7,15 @@
 struct sw;
 struct sw_port;
 
-/* Whoever has the ports is called when their queues have followed. */
-struct sw_port_follower {
-    void (*is_back)(struct sw *sw,
-                    struct sw_port *p); /* the queues of an interface that came back are made */
-    void (*go_on)(struct sw *sw);       /* it took more than one turn */
-};
-
 int sw_port_queues_init(struct sw *sw); /* -ENOMEM */
 void sw_port_queues_free(struct sw *sw);
 
 /* A new port takes over the queues that an earlier run left. */
 void sw_port_queues_adopt(struct sw *sw, const struct sw_port *p);
-/* The port's interface is back: makes its queues anew. */
-void sw_port_queues_back(struct sw *sw, struct sw_port *p, struct sw_port_follower follower);
+/* The port's interface is back: makes its queues anew, then calls `made`. */
+void sw_port_queues_back(struct sw *sw, struct sw_port *p,
+                         void (*made)(struct sw *sw, struct sw_port *p));
 /* The link has another speed or MTU. */
-void sw_port_queues_update(struct sw *sw, struct sw_port *p, struct sw_port_follower follower);
+void sw_port_queues_update(struct sw *sw, struct sw_port *p);
 
 #endif
