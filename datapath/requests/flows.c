@@ -67,22 +67,29 @@ sw_compile_env(struct sw *sw)
 
 #define EXPIRE_AT_ONCE 256
 
+static enum task_progress
+expire(void *ctx, uint64_t deadline)
+{
+    struct sw *sw = ctx;
+    sw_offload_sync_lately(sw); /* flows whose packets the kernel handles are not idle */
+    uint64_t now = loop_now(sw->loop), next;
+    do
+        next = tables_expire(sw->dp.tables, now, EXPIRE_AT_ONCE);
+    while (next && next <= now && loop_clock() < deadline);
+    if (next && next <= now)
+        return TASK_MORE;
+    if (next)
+        loop_timer_set(sw->expiry, next);
+    return TASK_OVER;
+}
+
+/* Not while a bundle is committed: the removals would be a part of its change set. */
 void
 sw_flows_expire(void *ctx)
 {
+    static const struct task_kind kind = {.needs = TABLES, .run = expire};
     struct sw *sw = ctx;
-    if (tasks_locked(sw->tasks) &
-        TABLES) { /* otherwise the removals would be part of the bundle's change set */
-        loop_timer_set(sw->expiry, loop_now(sw->loop) + TASK_TURN_NS);
-        return;
-    }
-    sw_offload_sync_lately(sw); /* flows whose packets the kernel handles are not idle */
-    uint64_t now = loop_now(sw->loop), until = loop_clock() + TASK_TURN_NS, next;
-    do
-        next = tables_expire(sw->dp.tables, now, EXPIRE_AT_ONCE);
-    while (next && next <= now && loop_clock() < until);
-    if (next)
-        loop_timer_set(sw->expiry, next);
+    task_queue(sw->tasks, &sw->expiry_task, &kind, sw);
 }
 
 void

@@ -24,7 +24,7 @@ void sw_flow_describe(const struct sw *sw, const struct flow *f, struct of_oxm *
 /* Sends OFPT_FLOW_REMOVED (struct tables_ops). */
 void sw_flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 
-/* Removes flows whose time is over, and sets the timer for the next one.  To be called when a flow
+/* A task that removes flows whose time is over, and sets the timer for the next one.  To be called when a flow
  * with a timeout was added. */
 void sw_flows_expire(void *sw);
 

@@ -140,7 +140,8 @@ struct sw {
     size_t flows_listed;         /* on all lists */
     struct service *service;     /* how queues are served; NULL: nobody has asked */
     struct loop_timer *expiry;   /* of the next flow with a timeout */
-    struct loop_timer *sweep;    /* of what NORMAL learnt long ago */
+    struct task expiry_task;
+    struct loop_timer *sweep; /* of what NORMAL learnt long ago */
 
     struct slices slices;
     struct conn_roles slice_roles[SLICES_MAX]; /* of each */
