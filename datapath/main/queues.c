@@ -16,12 +16,12 @@
 #define ARENA_MAX (256u << 20)
 #define NAME_LEN  64
 #define WHY_LEN   400
-#define RETRY_NS  5000000 /* while a commit of somebody else is under way */
 #define JOBS_MAX  8192
 
 struct queue_jobs {
     const struct running *r;
-    struct loop_timer *timer;
+    struct task task;
+    bool running, stopped;
     struct job {
         bool is_map;
         char name[NAME_LEN]; /* of the interface, of the set */
@@ -103,6 +103,8 @@ settle(struct queue_jobs *q, bool done)
     more[q->n_owed++] = *j;
 }
 
+static void queue_task(struct queue_jobs *q);
+
 static void
 next_job(struct queue_jobs *q, bool done)
 {
@@ -110,8 +112,8 @@ next_job(struct queue_jobs *q, bool done)
     q->under_way = false;
     q->at++;
     of_arena_reset(&q->arena);
-    if (q->timer)
-        loop_timer_set(q->timer, 0);
+    if (!q->running)
+        queue_task(q);
 }
 
 static void
@@ -123,7 +125,7 @@ on_over(void *ctx, bool done)
     job_name(&q->v[q->at], name, sizeof name);
     if (done)
         log_notice(QOS, "%s: set by the configuration, in %zu request%s", name, n, OF_S(n));
-    else if (!q->refused && q->timer)
+    else if (!q->refused && !q->stopped)
         refuse(q, "", "%s: not set by the configuration: the change was broken off", name);
     next_job(q, done);
 }
@@ -396,18 +398,24 @@ run_job(struct queue_jobs *q)
     next_job(q, !err && !q->refused);
 }
 
-static void
-run_jobs(void *ctx)
+/* A commit that takes long is a task of its own, and controllers may come before the next job. */
+static enum task_progress
+run_jobs(void *ctx, uint64_t deadline)
 {
     struct queue_jobs *q = ctx;
-    while (!q->under_way && q->at < q->n && !tasks_locked(q->r->sw->tasks))
+    q->running = true;
+    while (!q->under_way && q->at < q->n && loop_clock() < deadline)
         run_job(q);
+    q->running = false;
+    return !q->under_way && q->at < q->n ? TASK_MORE : TASK_OVER;
+}
+
+static void
+jobs_over(void *ctx)
+{
+    struct queue_jobs *q = ctx;
     if (q->under_way)
         return;
-    if (q->at < q->n) {
-        loop_timer_set(q->timer, loop_now(q->r->sw->loop) + RETRY_NS);
-        return;
-    }
     q->at = q->n = q->room = 0;
     q->v = NULL;
     of_arena_reset(&q->jobs);
@@ -415,6 +423,32 @@ run_jobs(void *ctx)
     q->done = NULL;
     if (done)
         done(q->ctx);
+}
+
+static const struct task_kind task_kind = {
+    .needs = QUEUES, .locks = QUEUES, .run = run_jobs, .end = jobs_over};
+
+static void
+queue_task(struct queue_jobs *q)
+{
+    if (!q->stopped)
+        task_queue(q->r->sw->tasks, &q->task, &task_kind, q);
+}
+
+/* What is short is done when this returns. */
+static void
+begin_task(struct queue_jobs *q)
+{
+    struct tasks *tasks = q->r->sw->tasks;
+    if (tasks_locked(tasks) & QUEUES) {
+        queue_task(q);
+        return;
+    }
+    task_cancel(&q->task);
+    if (run_jobs(q, loop_clock() + TASK_TURN_NS) == TASK_MORE)
+        task_begin(tasks, &q->task, &task_kind, q);
+    else
+        jobs_over(q);
 }
 
 static void
@@ -477,7 +511,7 @@ apply_queues(void *ctx)
     const struct running *r = ctx;
     add_port_jobs(r->jobs, r->was, r->now);
     add_map_jobs(r->jobs, r->was, r->now);
-    run_jobs(r->jobs);
+    begin_task(r->jobs);
 }
 
 void
@@ -486,7 +520,7 @@ queue_jobs_port(struct queue_jobs *q, const char *name)
     if (!wanted_find_queues(q->r->now, name))
         return;
     add_job(q, false, name);
-    loop_timer_set(q->timer, 0);
+    queue_task(q);
 }
 
 void
@@ -497,7 +531,7 @@ queue_jobs_retry(struct queue_jobs *q, const char *port)
         if (port && (j->is_map || strcmp(j->name, port)))
             continue;
         add_job(q, j->is_map, j->name);
-        loop_timer_set(q->timer, 0);
+        queue_task(q);
     }
 }
 
@@ -516,7 +550,7 @@ queue_jobs_wait(struct queue_jobs *q, void (*done)(void *ctx), void *ctx)
     q->done = done;
     q->ctx = ctx;
     if (!q->under_way && q->at == q->n)
-        run_jobs(q);
+        jobs_over(q);
 }
 
 int
@@ -528,11 +562,6 @@ queue_jobs_new(const struct running *r, struct queue_jobs **out)
     q->r = r;
     of_arena_init(&q->arena, ARENA_MAX);
     of_arena_init(&q->jobs, ARENA_MAX);
-    int err = loop_timer_new(r->sw->loop, run_jobs, q, &q->timer);
-    if (err) {
-        free(q);
-        return err;
-    }
     *out = q;
     return 0;
 }
@@ -540,8 +569,8 @@ queue_jobs_new(const struct running *r, struct queue_jobs **out)
 void
 queue_jobs_stop(struct queue_jobs *q)
 {
-    loop_timer_free(q->timer);
-    q->timer = NULL;
+    task_cancel(&q->task);
+    q->stopped = true;
 }
 
 void
