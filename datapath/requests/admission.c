@@ -11,5 +11,6 @@ sw_request_allowed(void *sw, struct conn *c, struct of_bytes frame)
     const struct request *r = request_find(frame);
     if (!r)
         return true;
-    return !(r->needs & tasks_locked(((struct sw *)sw)->tasks)) && (!r->ready || r->ready(sw, c, frame));
+    return !(r->needs & tasks_locked(((struct sw *)sw)->tasks)) &&
+           (!r->ready || r->ready(sw, c, frame));
 }

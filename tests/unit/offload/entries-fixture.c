@@ -2,6 +2,7 @@
 #include "entries-fixture.h"
 
 #include <megaflow/megaflow.h>
+#include <task/task.h>
 
 #include <shared/rcu.h>
 
@@ -17,6 +18,12 @@
 uint64_t now_ns;
 struct port_counters counted[7];
 static struct sw_port sw_port[7];
+
+uint8_t
+tasks_locked(const struct tasks *q)
+{
+    return 0;
+}
 
 uint64_t
 loop_now(const struct loop *l)
