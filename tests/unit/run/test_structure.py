@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/structure finds what it is for, in a tree of two rooms made for the purpose."""
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -134,6 +135,22 @@ class TestStructure(unittest.TestCase):
         self.assertEqual(self.broken(), ['unused: high/a.c:unused is called by no program'])
         with mock.patch.dict(structure.CALLED_BY_NOBODY, {'unused': 'a test'}):
             self.assertEqual(self.broken(), [])
+
+
+class TestArchitecture(unittest.TestCase):
+    """docs/architecture.md tells the truth about this tree, where a commit or two changes little."""
+    def test_numbers(self):
+        with open(os.path.join(script.TOP, 'docs/architecture.md'), encoding='utf-8') as f:
+            rows = dict(re.findall(r'^\| ([a-z0-9, ]+) \|.* ([\d,]+) \|$', f.read(), re.M))
+        files = structure.c_files(script.TOP)
+        rooms = structure.room_directories(script.TOP, files)
+        _, lines, _ = structure.sizes(script.TOP, files, rooms)
+        totals = [sum(n for path, n in lines.items() if structure.room_of(path, rooms) == room) for room in rooms]
+        for what, is_so in {'rooms': len(rooms), 'files': len(files), 'lines': sum(lines.values()),
+                            'largest room, lines': max(totals), 'largest file, lines': max(lines.values())}.items():
+            with self.subTest(what):
+                self.assertAlmostEqual(int(rows[what].replace(',', '')), is_so, delta=0.03 * is_so)
+        self.assertEqual(int(rows['rooms above 5,000 lines']), sum(n > structure.ROOM_LINES for n in totals))
 
 
 if __name__ == '__main__':
