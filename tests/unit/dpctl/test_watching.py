@@ -70,6 +70,7 @@ class Watching(Dpctl):
                  ('qos-watch', 'x=1', "unknown word 'x=1': use count=, port= or interval="),
                  ('bw-show', 'count=3', "unknown word 'count=3': use port= or interval="),
                  ('qos-watch', 'interval=1ms', "interval must be 100ms to 86400s, not '1ms'"),
+                 ('qos-watch', 'interval=1s,interval=2s', 'interval is given twice'),
                  ('qos-watch', 'count=0', "count must be 1 to 4294967295, not '0'"),
                  ('qos-watch', 'interval=soon', 'interval: '),
                  ('bw-group', 'port=1,group=1,share=5%,direction=up', "direction must be out, in or both, not 'up'"),

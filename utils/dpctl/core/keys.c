@@ -127,6 +127,8 @@ take_word(struct ctx *c, const struct key *rows, char *word, uint64_t *given, vo
     const struct key *k = row_of(rows, word, n, *given);
     if (!k->name)
         return k->take ? k->take(c, k, word, to) : keys_unknown(c, rows, word);
+    if (!k->repeats && k->bare != KEY_BARE_ALL && *given >> (k - rows) & 1)
+        return say_usage(c, "%s is given twice", k->name);
     *given |= 1ull << (k - rows);
     return k->take(c, k, word[n] ? word + n + 1 : k->take == key_flag ? yes : word, to);
 }

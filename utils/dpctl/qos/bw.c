@@ -86,12 +86,12 @@ take_share(struct ctx *c, const struct key *k, char *text, void *to)
 
 #define TO(member) KEY_TO(struct amounts, member)
 #define PORT       "port", key_port, TO(port), .need = "port=1"
-#define GROUP      "group", open_share, TO(group), .least = 1, .most = QOS_CLASS_MAX
+#define GROUP      "group", open_share, TO(group), .least = 1, .most = QOS_CLASS_MAX, .repeats = true
 #define WAY        "direction", key_choice, TO(dir), .values = "out|in|both"
 static const struct key total_keys[] = {
     {PORT}, {"in", take_rate, TO(rate[QOS_IN])}, {"out", take_rate, TO(rate[QOS_OUT])}, {NULL}};
 static const struct key group_keys[] = {
-    {PORT}, {GROUP}, {"share", .take = take_share}, {WAY}, {NULL}};
+    {PORT}, {GROUP}, {"share", .take = take_share, .repeats = true}, {WAY}, {NULL}};
 static const struct key del_keys[] = {
     {PORT}, {GROUP}, {"total", key_flag, TO(total)}, {WAY}, {NULL}};
 

@@ -30,6 +30,7 @@ struct capture {
     uint64_t seconds;     /* 0: until a signal */
     const char *to;       /* NULL: lines on stdout */
     FILE *out;
+    bool named;           /* a port or a queue was */
     uint32_t *interfaces; /* port numbers, as the file has them */
     size_t n_interfaces, room;
     uint64_t packets, lost;
@@ -37,6 +38,13 @@ struct capture {
 };
 
 static const struct key keys[];
+
+static enum status
+take_port(struct ctx *c, const struct key *key, char *value, void *to)
+{
+    ((struct capture *)to)->named = true;
+    return key_port(c, key, value, to);
+}
 
 static enum status
 take_queue(struct ctx *c, const struct key *key, char *value, void *to)
@@ -47,6 +55,7 @@ take_queue(struct ctx *c, const struct key *key, char *value, void *to)
     if (!colon)
         return say_usage(c, "write queue=PORT:QUEUE, such as queue=2:10, not queue=%s", value);
     *colon = '\0';
+    k->named = true;
     if (of_parse_number(&c->parse, "queue", colon + 1, &of_fmt_QUEUE, 32, &queue))
         return say_parse(c, -EINVAL);
     k->q.queue_id = (uint32_t)queue;
@@ -86,8 +95,10 @@ take_other(struct ctx *c, const struct key *key, char *word, void *to)
         }
     if (strchr(word, '='))
         return keys_unknown(c, keys, word);
-    if (ports_is(c, word, &k->q.port_no))
+    if (ports_is(c, word, &k->q.port_no)) {
+        k->named = true;
         return DPCTL_OK;
+    }
     return say_usage(c,
                      "unknown word '%s': write what to capture, such as eth1, queue=2:10, "
                      "table-miss, drop or all (%s)",
@@ -96,7 +107,7 @@ take_other(struct ctx *c, const struct key *key, char *word, void *to)
 
 #define TO(member) KEY_TO(struct capture, member)
 static const struct key keys[] = {
-    {"port", key_port, TO(q.port_no)},
+    {"port", take_port, TO(q.port_no)},
     {"queue", .take = take_queue},
     {"drop", .take = take_reason},
     {"count", key_number, TO(q.limit)},
@@ -114,7 +125,7 @@ take_words(struct capture *k, char **words, int n)
     st = st ? st : keys_take(k->c, keys, words, n, k);
     if (st)
         return st;
-    if (k->q.port_no == OFPP_ANY && !k->q.what)
+    if (!k->named && !k->q.what)
         return say_usage(k->c, "write what to capture: eth1, queue=2:10, table-miss, drop or all");
     if (!k->q.what)
         k->q.what = k->q.queue_id == OFPQ_ALL ? OFPCAP_IN | OFPCAP_OUT : OFPCAP_OUT;

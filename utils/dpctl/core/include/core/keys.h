@@ -18,6 +18,7 @@ struct key {
     const char *need; /* what to write where the key is missing: "port=1"; NULL: may be left out */
     /* The value may stand alone: "eth1" for port=eth1.  Several such rows take bare words in their order;
      * KEY_BARE_ALL takes all the rest. */
+    bool repeats; /* may be given more than once, as KEY_BARE_ALL may */
     enum { KEY_NOT_BARE, KEY_BARE, KEY_BARE_ALL } bare;
 };
 
