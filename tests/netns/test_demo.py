@@ -41,7 +41,7 @@ def use_it(path):
     return [words for words in line.split(' && ') if not words.startswith('sudo')]
 
 
-# scripts/demo.py with what is built already
+# scripts/demo/demo.py with what is built already
 WITH_A_BUILD = """
 import sys
 sys.path.insert(0, sys.argv.pop(1))
@@ -54,7 +54,7 @@ sys.exit(demo.main())
 
 
 def test_the_demo(tmp_path):
-    done = subprocess.run([sys.executable, '-c', WITH_A_BUILD, os.path.join(topo.REPOSITORY, 'scripts'),
+    done = subprocess.run([sys.executable, '-c', WITH_A_BUILD, os.path.join(topo.REPOSITORY, 'scripts/demo'),
                            os.path.abspath(topo.build_directory()), '--seconds=8', f'--out={tmp_path}'], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
                           check=False)

@@ -23,7 +23,7 @@ from support.wait import until
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
 MBIT = 1_000_000
-FLOWS, QUEUES = 300_000, 3000
+FLOWS, QUEUES = 300_000, 5000
 LINK_DOWN, LIVE = 1, 4
 SIOCGIFFLAGS, SIOCSIFFLAGS, IFF_UP = 0x8913, 0x8914, 1
 KINDS = {'failover': (of13.GT_FF, [bucket(output(2), watch_port=2), bucket(output(3), watch_port=3)]),
