@@ -43,7 +43,7 @@ by_queue(const void *a, const void *b)
 enum status
 map_members(struct ctx *c, const char *set, struct map_members *out)
 {
-    struct of_list flows;
+    struct of_list flows = {0};
     enum status st = map_flows(c, set, &flows);
     *out = (struct map_members){0};
     if (st)
