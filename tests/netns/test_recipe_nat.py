@@ -25,7 +25,7 @@ SERVER, WAN, LAN, CLIENT, FIRST = '203.0.113.1', '203.0.113.2', '192.168.1.1', '
 UP, DOWN = 19, 95                       # Mbit/s, as the recipe has them
 VOICE, WORK, REST = 10, 20, 40          # of home-router.qos
 EF = 0xb8
-PROFILE = 'dpctl qos-apply docs/examples/home-router.qos'
+PROFILE = 'dpctl qos-apply home-router'
 # A line -> what it must say.
 WRONG = {
     f'{PROFILE} port=lan up=19mbit down=95mbit': ['no port with this name', 'did you mean wan?'],
