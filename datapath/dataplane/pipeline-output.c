@@ -113,14 +113,14 @@ to_controllers(struct step *s, uint16_t max_len, const bool dry)
     struct port *in = dp_port(s->w->dp, s->p->in_port);
     struct to_controller c = {s, in, max_len};
     s->sent = true;
-    if (dry && s->dry->on->controller && !s->dry->on->controller(s))
-        return;
     /* NO_PACKET_IN is about table misses (7.2.1), not about flows that name the controller. */
     bool miss = s->reason == OFPR_NO_MATCH || s->reason == OFPR10_TABLE_MISS;
     if (in && miss && port_config_bits(in) & OFPPC_NO_PACKET_IN) {
         TRACE(no_packet_in, s);
         return;
     }
+    if (dry && s->dry->on->controller && !s->dry->on->controller(s))
+        return;
     pipeline_capture(s, OFPCAP_OUT, OFPP_CONTROLLER, dry);
     int drop = packet_finish(s->p, dry ? each_traced : packet_in_each, &c);
     if (drop)
@@ -174,39 +174,35 @@ edit_for(const struct step *s, unsigned vlan, uint32_t no)
     return vlans_edit(dp_vlans(s->w->dp, no), vlan, key_vid(&s->p->key));
 }
 
-/* A copy of the packet with the tag that ports of its VLAN want.  0 or EDIT_DROP. */
+/* Gives the step a copy of its packet with the tag that ports of the VLAN want.  0 or EDIT_DROP. */
 PIPELINE_BODY int
-retag(struct step *s, unsigned vlan, enum vlan_edit edit, struct packet *out, const bool dry)
+retag(struct step *in, unsigned vlan, enum vlan_edit edit, struct packet *copy, const bool dry)
 {
     struct vlan_acts acts;
-    struct step in = *s;
     int drop = 0;
-    packet_clone(s->p, out);
-    in.p = out;
+    packet_clone(in->p, copy);
+    in->p = copy;
     vlans_acts(edit, vlan, &acts);
     ACTS_EACH(a, acts.list)
         if (!drop)
-            drop = step_edit(&in, a, dry);
+            drop = step_edit(in, a, dry);
     return drop;
 }
 
-/* p: the packet as the port takes it, unless drop says that this could not be made. */
+/* in: the step with the packet as the port takes it, unless drop says that this could not be made. */
 PIPELINE_BODY void
-to_vlan_port(struct step *s, struct packet *p, int drop, struct port *port, const bool dry)
+to_vlan_port(struct step *s, struct step *in, int drop, struct port *port, const bool dry)
 {
-    struct step in = *s;
-    in.p = p;
     if (drop)
         pipeline_drop_to(s, (enum drop_reason)(drop - 1), port_no(port));
     else
-        to_port(&in, port, port_no(port), dry);
-    s->sent = true;
+        to_port(in, port, port_no(port), dry);
 }
 
-/* To the ports of the VLAN that take packet p, which has this edit.  Returns bits of the edits that others
- * need. */
+/* To the ports of the VLAN that take the packet of `in`, which has this edit.  Returns bits of the edits that
+ * others need. */
 PIPELINE_BODY unsigned
-flood_with(struct step *s, unsigned vlan, enum vlan_edit edit, struct packet *p, int drop,
+flood_with(struct step *s, unsigned vlan, enum vlan_edit edit, struct step *in, int drop,
            const bool dry)
 {
     const struct dp *dp = s->w->dp;
@@ -220,7 +216,7 @@ flood_with(struct step *s, unsigned vlan, enum vlan_edit edit, struct packet *p,
         enum vlan_edit wants = edit_for(s, vlan, no);
         edits |= 1u << wants;
         if (wants == edit)
-            to_vlan_port(s, p, drop, l->v[i], dry);
+            to_vlan_port(s, in, drop, l->v[i], dry);
     }
     return edits & ~(1u << edit);
 }
@@ -232,14 +228,15 @@ flood_vlan(struct step *s, unsigned vlan, const bool dry)
     struct packet copy;
     s->sent = true;
     TRACE(flood, s, FLOOD_WITHOUT);
-    unsigned edits = flood_with(s, vlan, VLAN_AS_IS, s->p, 0, dry);
+    unsigned edits = flood_with(s, vlan, VLAN_AS_IS, s, 0, dry);
     for (unsigned edit = VLAN_AS_IS + 1; edits >> edit && !step_enough(s, dry); edit++) {
         if (!(edits >> edit & 1))
             continue;
+        struct step in = *s;
         TRACE(retag, s);
         TRACE(fork, s);
-        int drop = retag(s, vlan, (enum vlan_edit)edit, &copy, dry);
-        flood_with(s, vlan, (enum vlan_edit)edit, &copy, drop, dry);
+        int drop = retag(&in, vlan, (enum vlan_edit)edit, &copy, dry);
+        flood_with(s, vlan, (enum vlan_edit)edit, &in, drop, dry);
         TRACE(join, s);
     }
 }
@@ -259,9 +256,11 @@ to_learned_port(struct step *s, unsigned vlan, struct port *port, const bool dry
         to_port(s, port, port_no(port), dry);
         return;
     }
+    s->sent = true;
+    struct step in = *s;
     TRACE(fork, s);
-    int drop = retag(s, vlan, edit, &copy, dry);
-    to_vlan_port(s, &copy, drop, port, dry);
+    int drop = retag(&in, vlan, edit, &copy, dry);
+    to_vlan_port(s, &in, drop, port, dry);
     TRACE(join, s);
 }
 

@@ -152,6 +152,12 @@ plan_controller(const struct step *s)
 }
 
 static void
+plan_no_packet_in(const struct step *s)
+{
+    plan_controller(s);
+}
+
+static void
 plan_table_again(const struct step *s)
 {
     refuse_first(way_of(s), OFFLOAD_WHY_table);
@@ -366,6 +372,7 @@ static const struct pipeline_trace recorder = {
     .retag = plan_retag,
     .port = plan_port,
     .controller = plan_controller,
+    .no_packet_in = plan_no_packet_in,
     .drop = plan_drop,
 };
 

@@ -135,11 +135,24 @@ test_removed_table(void **state)
     assert_int_equal(fx->drops[DROP_no_match], SEGMENTS);
 }
 
+/* A shaper has no place for a packet that misses at a port without packet-ins: it will not leave. */
+static void
+test_no_packet_in(void **state)
+{
+    struct packet p = super_packet(VIRTIO_NET_HDR_GSO_UDP_L4);
+    p.in_port = fx->world.port[0].no;
+    fx->dp->tell_misses = true;
+    assert_true(pipeline_preview(&fx->worker, &p).goes);
+    fx->world.port[0].config = OFPPC_NO_PACKET_IN;
+    assert_false(pipeline_preview(&fx->worker, &p).goes);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(no_match), TEST(port_down), TEST(fragments), TEST(packet_ins), TEST(removed_table),
+        TEST(no_packet_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
