@@ -271,10 +271,10 @@ silent(void *ctx)
 static int
 begin_aside(struct sw *sw)
 {
-    const struct qos_netlink_blocking away = {leave, back, silent, sw};
+    const struct qos_netlink_blocking hooks = {leave, back, silent, sw};
     int err = channel_aside_start(sw->channel);
     if (!err)
-        qos_netlink_set_blocking(&away);
+        qos_netlink_set_blocking(&hooks);
     return err;
 }
 

@@ -445,9 +445,7 @@ begin_task(struct queue_jobs *q)
         return;
     }
     task_cancel(&q->task);
-    if (run_jobs(q, loop_clock() + TASK_TURN_NS) == TASK_MORE)
-        task_begin(tasks, &q->task, &task_kind, q);
-    else
+    if (!task_start(tasks, &q->task, &task_kind, q))
         jobs_over(q);
 }
 

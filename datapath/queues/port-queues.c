@@ -110,7 +110,7 @@ is_updated(struct sw *sw, const struct sw_port *p, int err, const struct qos_err
 
 /* ------------------------------------------------------------------ one transaction after another */
 
-static void begin_task(struct port_catch_up *u);
+static const struct task_kind task_kind;
 
 static bool
 agreed(void *ctx)
@@ -129,7 +129,7 @@ over(void *ctx, bool done, unsigned at, const struct qos_error *e)
     }
     u->planned = false;
     qos_port_planned(u->sw->qos, e ? e->err : 0, e ? e : &none);
-    begin_task(u);
+    task_begin(u->sw->tasks, &u->task, &task_kind, u);
 }
 
 static enum task_progress
@@ -179,13 +179,8 @@ stop(void *ctx)
     sw_queue_snapshot_free(&u->before);
 }
 
-static void
-begin_task(struct port_catch_up *u)
-{
-    static const struct task_kind kind = {
-        .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = stop};
-    task_begin(u->sw->tasks, &u->task, &kind, u);
-}
+static const struct task_kind task_kind = {
+    .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = stop};
 
 static void
 begin(struct port_catch_up *u, int err)
@@ -193,9 +188,7 @@ begin(struct port_catch_up *u, int err)
     const struct qos_error none = {0};
     if (err)
         finish(u, err, &none);
-    else if (run(u, loop_clock() + TASK_TURN_NS) == TASK_MORE)
-        begin_task(u);
-    else
+    else if (!task_start(u->sw->tasks, &u->task, &task_kind, u))
         end(u);
 }
 

@@ -424,10 +424,8 @@ commit(void *ctx, struct bundle *b)
     change_set_begin();
     if (bundle_has_qos(b))
         qos_begin(sw->qos);
-    if (run(k, loop_clock() + TASK_TURN_NS) == TASK_MORE) {
-        task_begin(sw->tasks, &k->task, &kind, k);
+    if (task_start(sw->tasks, &k->task, &kind, k))
         return BUNDLE_DEFERRED;
-    }
     enum bundle_outcome outcome = k->outcome;
     if (outcome != BUNDLE_DEFERRED)
         free_commit(k);

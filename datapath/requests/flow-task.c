@@ -28,9 +28,10 @@ struct flow_task {
     int err;
 };
 
-static struct flow_task *new (struct sw *sw)
+static struct flow_task *
+make_task(struct sw *sw)
 {
-    struct flow_task *s = calloc(1, sizeof *s);
+    struct flow_task *s = malloc(sizeof *s);
     if (s)
         *s = (struct flow_task){.sw = sw, .group_id = OFPG_ANY, .buffer_id = OFP_NO_BUFFER};
     return s;
@@ -144,10 +145,8 @@ begin(struct flow_task *s, struct conn *c, const struct of_msg *m)
     static const struct task_kind kind = {
         .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = free_task};
     deferred_begin(&s->request, c, m);
-    if (run(s, loop_clock() + TASK_TURN_NS) == TASK_MORE) {
-        task_begin(s->sw->tasks, &s->task, &kind, s);
+    if (task_start(s->sw->tasks, &s->task, &kind, s))
         return 0;
-    }
     int err = finish(s);
     free_task(s);
     return err;
@@ -159,7 +158,7 @@ begin(struct flow_task *s, struct conn *c, const struct of_msg *m)
 int
 sw_flow_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct flow_task *s = new (sw);
+    struct flow_task *s = make_task(sw);
     int err = s ? tables_each_deleted(sw->dp.tables, m->body, list_one, s) : -ENOMEM;
     if (!err)
         return begin(s, c, m);
@@ -171,7 +170,7 @@ sw_flow_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 sw_flow_modify(struct sw *sw, struct conn *c, const struct of_msg *m, bool *none)
 {
-    struct flow_task *s = new (sw);
+    struct flow_task *s = make_task(sw);
     const struct of_flow_mod *q = m->body;
     int err = s ? tables_modify_begin(sw->dp.tables, q, list_one, s, &s->modify) : -ENOMEM;
     *none = !err && !s->n;
@@ -190,7 +189,7 @@ sw_group_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t id = ((const struct of_group_mod *)m->body)->group_id;
     int err = groups_check_delete(sw->dp.groups, id);
-    struct flow_task *s = err ? NULL : new (sw);
+    struct flow_task *s = err ? NULL : make_task(sw);
     if (!s)
         return err ? err : groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
     s->group_id = id;
@@ -200,7 +199,7 @@ sw_group_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
 int
 sw_meter_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    struct flow_task *s = new (sw);
+    struct flow_task *s = make_task(sw);
     if (!s)
         return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
     s->meter_id = ((const struct of_meter_mod *)m->body)->meter_id;

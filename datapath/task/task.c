@@ -150,6 +150,15 @@ task_begin(struct tasks *q, struct task *t, const struct task_kind *kind, void *
     sum_up(q);
 }
 
+bool
+task_start(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx)
+{
+    if (kind->run(ctx, loop_clock() + TASK_TURN_NS) == TASK_OVER)
+        return false;
+    task_begin(q, t, kind, ctx);
+    return true;
+}
+
 void
 task_queue(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx)
 {

@@ -176,6 +176,23 @@ short_ones_together(void **state)
     assert_string_equal(order, "abab");
 }
 
+/* A turn's work is done at once, and is over or goes on as a task. */
+static void
+starts_at_once(void **state)
+{
+    struct work a = {.name = 'a', .turns = 1, .kind = &locks_all};
+    struct work b = {.name = 'b', .turns = 2, .kind = &locks_queues};
+    assert_false(task_start(tasks, &a.task, a.kind, &a));
+    assert_string_equal(order, "a");
+    assert_int_equal(tasks_locked(tasks), 0);
+    assert_true(task_start(tasks, &b.task, b.kind, &b));
+    assert_string_equal(order, "ab");
+    assert_int_equal(tasks_locked(tasks), QUEUES);
+    turns(1);
+    assert_string_equal(order, "abbB");
+    assert_int_equal(woken, 1);
+}
+
 /* Who waits has its lock before requests are asked again. */
 static void
 waits_and_is_next(void **state)
@@ -284,15 +301,11 @@ main(void)
 {
     const struct CMUnitTest all[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(locks_until_its_end),
-        T(share_a_turn),
-        T(short_ones_together),
-        T(waits_and_is_next),
-        T(needs_without_locking),
-        T(hands_over),
-        T(lets_requests_in),
-        T(cancelled),
-        T(stopped),
+        T(locks_until_its_end), T(share_a_turn),
+        T(short_ones_together), T(starts_at_once),
+        T(waits_and_is_next),   T(needs_without_locking),
+        T(hands_over),          T(lets_requests_in),
+        T(cancelled),           T(stopped),
     };
     return cmocka_run_group_tests(all, NULL, NULL);
 }

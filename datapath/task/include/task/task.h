@@ -56,6 +56,9 @@ void tasks_free(struct tasks *q); /* NULL: nothing */
  * it may: it is a request that was allowed, or a task that locks the same. */
 void task_begin(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx);
 
+/* The same, but a turn's work is done at once.  False: that was all of it; kind->end is not called. */
+bool task_start(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx);
+
 /* Begins when what it needs is free, in the next turn or later.  Does nothing if t waits already. */
 void task_queue(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx);
 
