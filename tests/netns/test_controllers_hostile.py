@@ -15,8 +15,9 @@ from support import of13, qosmsg as q
 from support.controller import Process
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, flow_mod, match, message, output
-from support.qostree import FRAME, soon
+from support.qostree import FRAME
 from support.topo import Switch, Topology, binary
+from support.wait import until
 
 RATE = 300              # frames a second of the traffic that is not to notice
 BOUND = 10              # seconds in which another controller is answered, on a busy machine
@@ -59,7 +60,7 @@ def unnoticed(switch, seconds=60):
         heard.reaches(20)
         before = witness.answers
         yield witness
-        soon(lambda: witness.failed or witness.answers > before + 5, 'answers', timeout=60)
+        until(lambda: witness.failed or witness.answers > before + 5, 'answers', seconds=60)
         witness.over = True
         witness.join()
         sent, = sender.stop()

@@ -10,7 +10,7 @@ import types
 
 import pytest
 from support import topo
-from support.qostree import soon
+from support.wait import until
 
 HERE = os.path.join(topo.REPOSITORY, 'measure/experiments')
 sys.path[:0] = [HERE, os.path.join(topo.REPOSITORY, 'measure/bench')]
@@ -258,13 +258,13 @@ def test_interrupted_it_leaves_nothing(tmp_path, number):
         def names():
             return [line.split()[0] for line in topo.sh('ip', 'netns').splitlines()
                     if line.startswith(prefix)]
-        soon(lambda: any(len(inside(n)) >= 2 for n in names()), 'iperf3 runs', 120)
+        until(lambda: any(len(inside(n)) >= 2 for n in names()), 'iperf3 runs', 120)
         processes = [pid for name in names() for pid in inside(name)]
         child.send_signal(number)
         out, _ = child.communicate(timeout=60)
     assert child.returncode == 1 and f'interrupted by {number.name}' in out, out
     assert not names()
-    soon(lambda: not [pid for pid in processes if os.path.exists(f'/proc/{pid}')],
+    until(lambda: not [pid for pid in processes if os.path.exists(f'/proc/{pid}')],
          'all processes have ended')
 
 

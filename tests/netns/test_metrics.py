@@ -5,7 +5,8 @@ import json
 from support import qosmsg as q
 from support.load import Cbr
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, running, soon
+from support.qostree import FRAME, MBIT, ask, running
+from support.wait import until
 
 
 
@@ -31,7 +32,7 @@ def test_a_queue_that_waits(topo, ns, need):
         assert first['ofqos_queue_backlogged_seconds_total', queue] == 0
         assert first['ofqos_queue_rate_bytes_per_second', queue] == 250000
         with Cbr(topo, 1, (FRAME, 1000)):
-            soon(lambda: metrics(switch)['ofqos_queue_backlogged_seconds_total', queue] >= 2,
+            until(lambda: metrics(switch)['ofqos_queue_backlogged_seconds_total', queue] >= 2,
                  'time in which packets waited', timeout=30)
             after = metrics(switch)
         waited = after['ofqos_queue_backlogged_seconds_total', queue]

@@ -9,8 +9,9 @@ from support import monitor as m, of13, qosmsg as q, tc
 from support.bundle import COMMIT, Bundle, answers, control, new_xid
 from support.monitor import Monitor, nothing_told, subscribe, told
 from support.of13 import apply_actions, flow_mod, match, output
-from support.qostree import MBIT, ask, build, running, soon
+from support.qostree import MBIT, ask, build, running
 from support.topo import sh, udp_frame
+from support.wait import until
 
 CLASS = q.htb_class(q.ADD, 2, 10, 6 * MBIT, 10 * MBIT, 1)
 
@@ -181,7 +182,7 @@ def test_an_interface_goes_and_comes_back(topo, ns):
         back = told(conn, m.QOS_CHANGED)
         assert back[:3] == (m.BACK, 2, had) and back.content == b''
         assert back.serial == gone.serial + 1
-        soon(lambda: tc.root(ns, 'p2'), 'the queues')
+        until(lambda: tc.root(ns, 'p2'), 'the queues')
 
 
 # ------------------------------------------------------------------------------ dpctl monitor
@@ -226,7 +227,7 @@ def test_dpctl_monitor_shows_what_is_asked_for(switch, conn, hosts):
             hosts[1].send(udp_frame(1))
             ask(conn, q.htb_class(q.REPLACE, 2, 10, 6 * MBIT, 10 * MBIT, 1))
             monitor.read(0.2)
-        soon(lambda: both() or monitor.lines, 'a line')
+        until(lambda: both() or monitor.lines, 'a line')
         assert monitor.interrupt()[0] == 0
     assert monitor.lines[0].startswith('qos_changed{cause=request, port=2, objects=0, serial=')
     assert monitor.lines[0].endswith(

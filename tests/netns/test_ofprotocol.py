@@ -13,9 +13,9 @@ import pytest
 
 from support import of13
 from support.of13 import apply_actions, output
-from support.qostree import soon
 from support.status import status
 from support.topo import Switch, binary
+from support.wait import until
 
 PROBE = 0.5                                          # seconds
 
@@ -32,7 +32,7 @@ class Relay:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
     def connect(self):
-        soon(lambda: os.path.exists(self.listen), 'ofprotocol listens')
+        until(lambda: os.path.exists(self.listen), 'ofprotocol listens')
         return of13.Conn('unix:' + self.listen, timeout=60)
 
     def said(self):
@@ -75,7 +75,7 @@ def connected(conn):
 def test_each_controller_has_a_connection_of_its_own(relayed):
     relay, (first, second), own = relayed(2)
     with first.accept() as a, second.accept() as b:
-        soon(lambda: connected(own) == 'true', 'the datapath knows')
+        until(lambda: connected(own) == 'true', 'the datapath knows')
         assert a.features()['datapath_id'] == 1
         a.role(of13.ROLE_MASTER, 1)
         with pytest.raises(of13.OfError) as e:
@@ -85,17 +85,17 @@ def test_each_controller_has_a_connection_of_its_own(relayed):
         assert len(b.flows()) == 1
         with relay.connect() as c:                      # who asks beside the controllers
             assert len(c.flows()) == 1
-    soon(lambda: connected(own) == 'false', 'the datapath knows that they have gone')
+    until(lambda: connected(own) == 'false', 'the datapath knows that they have gone')
     with first.accept() as a:                           # again and again
         assert a.features()['datapath_id'] == 1
-        soon(lambda: connected(own) == 'true', 'the datapath knows that one is back')
+        until(lambda: connected(own) == 'true', 'the datapath knows that one is back')
 
 
 def test_fail_open_is_told(relayed):
     relay, (listener,), own = relayed(1, '--fail=open')
     with listener.accept():
-        soon(lambda: status(own)['standalone'] == 'false', 'a controller is there')
-    soon(lambda: status(own)['standalone'] == 'true', 'none is')
+        until(lambda: status(own)['standalone'] == 'false', 'a controller is there')
+    until(lambda: status(own)['standalone'] == 'true', 'none is')
 
 
 def test_large_dumps_and_a_peer_that_does_not_read(relayed):
@@ -182,7 +182,7 @@ def test_the_datapath_comes_later_and_again(four_ports, tmp_path):
     with of13.Listener(address) as listener, Switch(four_ports) as switch:
         switch.stop()
         with Relay(tmp_path, switch.address, [address]) as relay:
-            soon(lambda: 'trying again' in relay.said(), 'it tries')
+            until(lambda: 'trying again' in relay.said(), 'it tries')
             for _ in range(2):
                 switch.start()
                 with listener.accept(20) as c:
@@ -248,7 +248,7 @@ def test_in_the_background(four_ports, tmp_path, program):
                 assert (c.desc()['mfr_desc'], c.desc()['dp_desc']) == ('m', 'd')
     finally:
         os.kill(pid, signal.SIGTERM)
-        soon(lambda: not os.path.exists(pidfile), 'it ends and removes its files')
+        until(lambda: not os.path.exists(pidfile), 'it ends and removes its files')
     assert not os.path.exists(path)
     with open(log) as f:
         assert not re.search('Sanitizer|runtime error:', f.read())

@@ -13,8 +13,8 @@ import pytest
 from support import of13
 from support.load import Cbr
 from support.of13 import apply_actions, output
-from support.qostree import soon
 from support.topo import Switch, binary, eth, udp4
+from support.wait import until
 
 FLOOD, QUIET = 8000, 12             # frames a second
 SECONDS = 4
@@ -82,7 +82,7 @@ def ended(senders):
 
 def heard_all(controller, sent, ports=(2, 3, 4)):
     for n in ports:
-        soon(lambda n=n: len(controller.numbers[n]) >= sent[n],
+        until(lambda n=n: len(controller.numbers[n]) >= sent[n],
              f'all {sent[n]} of port {n}', timeout=60)
         assert controller.numbers[n] == list(range(sent[n])), f'port {n}: not all, in their order'
 
@@ -117,13 +117,13 @@ def test_a_slow_controller_hears_every_port(four_ports, switch, no_reader, prior
     no_reader.flow(apply_actions(output(of13.P_CONTROLLER)), priority=priority)
     with Controller(switch) as controller:
         sent = ended(all_ports(four_ports))
-        soon(lambda: counters(switch)['channel.packet_in_dropped'], 'drops')
+        until(lambda: counters(switch)['channel.packet_in_dropped'], 'drops')
         controller.start()
         heard_all(controller, sent)
         count = counters(switch)
         lost = sum(count[name] for name in ('channel.packet_in_dropped', 'drop.packet_in_share',
                                             'drop.packet_in_full', 'port.p1.rx_dropped'))
-        soon(lambda: len(controller.numbers[1]) + lost == sent[1], 'every frame heard or counted')
+        until(lambda: len(controller.numbers[1]) + lost == sent[1], 'every frame heard or counted')
         assert controller.numbers[1] == sorted(controller.numbers[1])
         assert controller.numbers[1][-1] == sent[1] - 1, 'what is heard is new'
 
@@ -184,7 +184,7 @@ def test_a_whole_packet_takes_no_buffer_of_another(switch, hosts, conn):
 
 def test_packet_ins_that_nobody_wants_are_counted(switch, hosts, no_reader):
     hosts[1].send(frame(1))
-    soon(lambda: counters(switch)['packet_in.unheard'] == 1, 'the count')
+    until(lambda: counters(switch)['packet_in.unheard'] == 1, 'the count')
 
 
 def test_options_are_checked():

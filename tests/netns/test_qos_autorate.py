@@ -12,9 +12,10 @@ import pytest
 
 from support import qosmsg as q, tc
 from support.load import Cbr
-from support.qostree import MBIT, ask, killed, running, soon
+from support.qostree import MBIT, ask, killed, running
 from support.reflector import Reflector
 from support.topo import Switch, Topology, binary, eth, udp4
+from support.wait import until
 
 LOAD = eth(udp4(bytes(958), dport=9))
 PROBES = 10                     # their queue: this kernel may have no fq_codel that lets them pass
@@ -93,19 +94,19 @@ def at_work(topo, *options):
     with running(topo, *options) as (switch, conn), Reflector(topo, 2) as reflector:
         set_up(switch, conn)
         with Autorate(topo, switch.address, f'port=2,{BOUNDS},reflector=udp:10.0.0.2:7') as it:
-            soon(lambda: rates(topo) == 3 * MBIT, 'the base')
+            until(lambda: rates(topo) == 3 * MBIT, 'the base')
             yield switch, reflector, it
 
 
 def test_falls_with_the_delay_rises_under_load_and_ends_safely(topo):
     with at_work(topo) as (_, reflector, it):
-        soon(lambda: it.told('look') and it.told('look')[-1]['answering'] == 1, 'a line')
+        until(lambda: it.told('look') and it.told('look')[-1]['answering'] == 1, 'a line')
         reflector.delay = 0.2
-        soon(lambda: rates(topo) == 2 * MBIT, 'the least rate')
+        until(lambda: rates(topo) == 2 * MBIT, 'the least rate')
         reflector.delay = 0.0
-        soon(lambda: rates(topo) == 3 * MBIT, 'idle: back at the base')
+        until(lambda: rates(topo) == 3 * MBIT, 'idle: back at the base')
         with Cbr(topo, 1, (LOAD, 1500), seconds=60):                  # 12 Mbit/s
-            soon(lambda: rates(topo) == 8 * MBIT, 'loaded: the highest rate')
+            until(lambda: rates(topo) == 8 * MBIT, 'loaded: the highest rate')
         assert it.end() == 0, it.errors
         assert rates(topo) == 2_500_000
         last = it.lines[-1]
@@ -120,12 +121,12 @@ def test_falls_with_the_delay_rises_under_load_and_ends_safely(topo):
 @pytest.mark.parametrize('signum', [signal.SIGTERM, signal.SIGHUP])
 def test_silence_and_other_signals_leave_the_safe_rate(topo, signum):
     with at_work(topo) as (_, reflector, it):
-        soon(lambda: it.told('look'), 'a line')
+        until(lambda: it.told('look'), 'a line')
         reflector.delay = None
-        soon(lambda: it.told('silent'), 'silence is told')
+        until(lambda: it.told('silent'), 'silence is told')
         assert rates(topo) == 2_500_000
         reflector.delay = 0.0
-        soon(lambda: it.told('answers'), 'answers are told')
+        until(lambda: it.told('answers'), 'answers are told')
         assert it.end(signum) == 0
         assert rates(topo) == 2_500_000
 
@@ -150,19 +151,19 @@ def test_a_switch_that_goes_away_is_found_again(topo):
         with switch.connect() as conn:
             set_up(switch, conn)
         with Autorate(topo, switch.address, f'port=2,{BOUNDS},reflector=udp:10.0.0.2:7') as it:
-            soon(lambda: rates(topo) == 3 * MBIT, 'the base')
+            until(lambda: rates(topo) == 3 * MBIT, 'the base')
             killed(switch)
-            soon(lambda: it.told('lost'), 'it says that the switch is gone')
+            until(lambda: it.told('lost'), 'it says that the switch is gone')
             switch.log.close()
             switch.start()
-            soon(lambda: it.told('found'), 'and that it is there again')
+            until(lambda: it.told('found'), 'and that it is there again')
             assert it.end() == 0
         assert rates(topo) == 2_500_000
         forward(switch)
         with Autorate(topo, switch.address, f'port=2,{BOUNDS},reflector=udp:10.0.0.2:7') as it:
-            soon(lambda: rates(topo) == 3 * MBIT, 'the base')
+            until(lambda: rates(topo) == 3 * MBIT, 'the base')
             killed(switch)
-            soon(lambda: it.told('lost'), 'it says that the switch is gone')
+            until(lambda: it.told('lost'), 'it says that the switch is gone')
             assert it.end() == 1
             assert 'keeps the rate it had' in it.errors
         assert rates(topo) == 3 * MBIT
@@ -189,7 +190,7 @@ def test_of_a_queue_only_the_rates_change(topo):
         # A class that is deleted meanwhile: the end.
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=5,rate=9mbit')
         with Autorate(topo, switch.address, words.replace(',count=1', '')) as it:
-            soon(lambda: it.told('silent'), 'silence is told')
+            until(lambda: it.told('silent'), 'silence is told')
             switch.dpctl('qos-htb', 'cmd=del,port=2,class=5')
             assert it.end(None) == 1
             assert 'class' in it.errors

@@ -6,7 +6,8 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, asked_for, running, soon
+from support.qostree import FRAME, MBIT, ask, asked_for, running
+from support.wait import until
 
 LIMITS = {                                         # how Mininet limits, and what hangs below it
     'htb': (['add dev p2 root handle 5:0 htb default 1',
@@ -42,7 +43,7 @@ def limited(request, topo, ns, need):
             ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
         assert e.value.code == q.BUSY
         place(ns, parent)
-        soon(lambda: q.dump(conn, 2), 'the switch sees its place')
+        until(lambda: q.dump(conn, 2), 'the switch sees its place')
         yield switch, conn, parent
 
 
@@ -90,7 +91,7 @@ def test_another_limit(limited, ns):
     by_hand(ns, ['add dev p2 root handle 5:0 htb default 1',
                  'class add dev p2 parent 5:0 classid 5:1 htb rate 5Mbit burst 15k'])
     place(ns, 0x50001)
-    soon(lambda: [e['class_id'] for e in q.dump(conn, 2)] == [0, 0, q.DEFAULT_CLASS],
+    until(lambda: [e['class_id'] for e in q.dump(conn, 2)] == [0, 0, q.DEFAULT_CLASS],
          'the queue has gone')
     ask(conn, q.htb_class(q.ADD, 2, 11, MBIT))
     assert kinds(ns) == {0x50000: ('htb', tc.ROOT), 0x10000: ('htb', 0x50001)}

@@ -4,8 +4,9 @@ import pytest
 
 from support import qosmsg as q, tc
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import MBIT, ask, kernel, running, soon
+from support.qostree import MBIT, ask, kernel, running
 from support.topo import eth, sh, udp4
+from support.wait import until
 
 pytestmark = pytest.mark.testkernel
 
@@ -39,7 +40,7 @@ def test_full_frames_pass_a_tbf_with_a_peak(topo, ns, need, queue):
         assert passes(one, two, full(1500, vlan=5)), 'a full frame with a VLAN tag'
         before = kernel(ns)
         set_mtu(topo, 4000)
-        soon(lambda: kernel(ns) != before, 'the kernel is told the MTU')
+        until(lambda: kernel(ns) != before, 'the kernel is told the MTU')
         assert passes(one, two, full(4000))
         assert passes(one, two, full(4000, vlan=5)), 'one of the new MTU'
 
@@ -56,12 +57,12 @@ def test_the_mtu_changes_nothing_that_was_given(topo, ns):
         make(conn)
         before = kernel(ns)
         set_mtu(topo, 4000)
-        soon(lambda: kernel(ns) != before, 'the kernel is told the MTU')
+        until(lambda: kernel(ns) != before, 'the kernel is told the MTU')
         now = kernel(ns)
         assert now[1][1][2]['quantum'] == 3_000
         ask(conn, q.clear(2))
         make(conn)
         assert kernel(ns) == now
         tc.tc(ns, 'class', 'change', 'dev', 'p2', 'classid', '1:a', 'htb', 'rate', '2mbit')
-        soon(lambda: kernel(ns) == now, 'what somebody changed is put right')
+        until(lambda: kernel(ns) == now, 'what somebody changed is put right')
         assert switch.alive()

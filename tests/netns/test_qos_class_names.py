@@ -6,8 +6,9 @@ import json
 import pytest
 
 from support import qosmsg as q, tc
-from support.qostree import MBIT, ask, killed, running, soon
+from support.qostree import MBIT, ask, killed, running
 from support.topo import Switch
+from support.wait import until
 
 ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
@@ -126,7 +127,7 @@ def test_somebody_else_s_change_keeps_it(four_ports, switch, conn):
     ns = four_ports.switch_ns
     ask(conn, q.htb_class(q.ADD, 2, 10, MBIT, name=NAME))
     tc.tc(ns, *'class change dev p2 parent 1:ffff classid 1:a htb rate 3mbit'.split())
-    soon(lambda: next(e['rate'] for e in q.dump(conn, 2, 10)) == 3 * MBIT, 'it is adopted')
+    until(lambda: next(e['rate'] for e in q.dump(conn, 2, 10)) == 3 * MBIT, 'it is adopted')
     assert named(conn)[10] == NAME
 
 

@@ -9,8 +9,9 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, match, output, set_queue
-from support.qostree import FRAME, MBIT, ask, running, soon
+from support.qostree import FRAME, MBIT, ask, running
 from support.topo import Topology, Wire
+from support.wait import until
 
 TOTAL = 20 * MBIT
 
@@ -94,7 +95,7 @@ def test_another_default_takes_over_at_once(topo, ns):
                     came = tc.classes(ns, 'p2')
                     ask(conn, q.qdisc(q.HTB, q.REPLACE, 2, default))
                     assert tc.default_class(ns, 'p2') == (default or q.DEFAULT_CLASS)
-                    soon(lambda: tc.classes(ns, 'p2')[default or q.DEFAULT_CLASS]['packets'] >
+                    until(lambda: tc.classes(ns, 'p2')[default or q.DEFAULT_CLASS]['packets'] >
                          came[default or q.DEFAULT_CLASS]['packets'] + 5, f'packets in {default}')
                 assert not events.changes()
             after = tc.classes(ns, 'p2')

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from support import qosmsg as q, tc
-from support.qostree import MBIT, ask, running, soon
+from support.qostree import MBIT, ask, running
 from support.topo import sh
+from support.wait import until
 from test_qos_undo import LEAVES
 
 SEED = int(os.environ.get('OFQOS_TEST_SEED', '1'))
@@ -56,7 +57,7 @@ def test_the_smallest_step_is_noticed(four_ports, need, kind):
             assert poke(ns, conn) == 0, f'{kind} differs from itself'
             handle = f"{tc.root(ns, 'p2')['handle'] >> 16:x}:"
             tc.tc(ns, *f'qdisc change dev p2 root handle {handle} {kind} {step}'.split())
-            soon(lambda: differences(conn), f'{kind} {step}')
+            until(lambda: differences(conn), f'{kind} {step}')
             ask(conn, q.qdisc(sched, q.DEL, 2, 0))
 
 

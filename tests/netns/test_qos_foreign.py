@@ -9,7 +9,8 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, running, soon
+from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, running
+from support.wait import until
 
 ONE_SWITCH = True
 
@@ -166,7 +167,7 @@ def test_a_change_by_hand_is_adopted(topo, ns, what, options):
         build(conn)
         by_hand(ns, what)
         after = kernel(ns)
-        soon(lambda: shown_by_hand(conn, what), f'{what} in the dump')
+        until(lambda: shown_by_hand(conn, what), f'{what} in the dump')
         assert kernel(ns) == after
         changes, repaired, differs = noticed(conn)
         assert changes and not repaired and not differs
@@ -189,7 +190,7 @@ def test_packets_find_a_class_made_by_hand(topo, ns):
     with running(topo) as (_, conn):
         build(conn)
         by_hand(ns, 'a new class')
-        soon(lambda: shown_by_hand(conn, 'a new class'), 'the class in the dump')
+        until(lambda: shown_by_hand(conn, 'a new class'), 'the class in the dump')
         conn.flow(apply_actions(set_queue(200), output(2)))
         conn.barrier()
         with topo.host(1) as a, topo.host(2) as b:
@@ -206,12 +207,12 @@ def test_a_root_scheduler_changed_by_hand(topo, ns, policy):
         before, config = kernel(ns), asked_for(conn)
         tc.tc(ns, *'qdisc change dev p2 root pfifo limit 44'.split())
         if policy == 'repair':
-            soon(lambda: kernel(ns) == before, 'the old limit')
+            until(lambda: kernel(ns) == before, 'the old limit')
         elif policy == 'report':
-            soon(lambda: noticed(conn)[2], 'that it differs')
+            until(lambda: noticed(conn)[2], 'that it differs')
             assert asked_for(conn) == config
         else:
-            soon(lambda: q.dump(conn, 2)[0]['limit'] == 44, 'the new limit in the dump')
+            until(lambda: q.dump(conn, 2)[0]['limit'] == 44, 'the new limit in the dump')
         if policy != 'repair':
             assert tc.root(ns, 'p2')['options']['limit'] == 44
     assert tc.root(ns, 'p2') is None
@@ -222,7 +223,7 @@ def test_what_no_request_can_give_is_shown(topo, ns):
     with running(topo) as (switch, conn):
         build(conn)
         tc.tc(ns, *'class change dev p2 parent 1:1 classid 1:a htb rate 8mbit quantum 300000'.split())
-        soon(lambda: '300000' in switch.dpctl('--json', 'qos-show').stdout, 'the quantum')
+        until(lambda: '300000' in switch.dpctl('--json', 'qos-show').stdout, 'the quantum')
 
 
 @pytest.mark.parametrize('what', HAND)
@@ -234,7 +235,7 @@ def test_a_change_by_hand_is_reported(topo, ns, what):
         assert noticed(conn) == (0, 0, False)
         by_hand(ns, what)
         after = kernel(ns)
-        soon(lambda: noticed(conn)[2], 'that it differs')
+        until(lambda: noticed(conn)[2], 'that it differs')
         changes, repaired, _ = noticed(conn)
         assert changes and not repaired
         time.sleep(0.3)
@@ -249,7 +250,7 @@ def test_a_change_by_hand_is_repaired(topo, ns, what):
         before, config = kernel(ns), asked_for(conn)
         for _ in range(3):
             by_hand(ns, what)
-            soon(lambda: kernel(ns) == before, f'{what} put right')
+            until(lambda: kernel(ns) == before, f'{what} put right')
             assert asked_for(conn) == config
         changes, repaired, differs = noticed(conn)
         assert changes >= 3 and repaired >= 3 and not differs
@@ -269,7 +270,7 @@ def test_repair_keeps_the_traffic_going(topo, ns):
             for what in 'a rate', 'a class gone', 'all gone':
                 heard.reaches(len(heard.numbers) + 20)
                 by_hand(ns, what)
-                soon(lambda: kernel(ns) == before, f'{what} put right')
+                until(lambda: kernel(ns) == before, f'{what} put right')
                 heard.reaches(len(heard.numbers) + 20)
                 assert tc.classes(ns, 'p2')[10]['packets'] > 0
             sent, = sender.stop()
@@ -284,7 +285,7 @@ def test_a_foreign_root_put_over_ours(topo, ns):
             build(conn)
             tc.tc(ns, *'qdisc replace dev p2 root handle 99: pfifo limit 3'.split())
             if option == 'adopt':
-                soon(lambda: q.dump(conn, 2) == [], 'the dump without the tree')
+                until(lambda: q.dump(conn, 2) == [], 'the dump without the tree')
                 q.refused(conn, q.NATIVE, q.htb_class(q.ADD, 2, 10, MBIT), q.BUSY)
             time.sleep(0.3)
             assert tc.root(ns, 'p2')['handle'] == 0x990000

@@ -10,7 +10,8 @@ from support import monitor as m, of13, qosmsg as q, tc
 from support.load import Cbr
 from support.monitor import Monitor, nothing_told, subscribe, told
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, killed, running, soon
+from support.qostree import FRAME, MBIT, ask, killed, running
+from support.wait import until
 
 ONE_SWITCH = True
 pytestmark = pytest.mark.testkernel
@@ -74,7 +75,7 @@ def test_somebody_else_s_change_keeps_it(four_ports, conn):
     ask(conn, q.htb_class(q.ADD, 2, 10, MBIT, promise=500))
     tc.tc(four_ports.switch_ns,
           *'class change dev p2 parent 1:ffff classid 1:a htb rate 3mbit'.split())
-    soon(lambda: next(e['rate'] for e in q.dump(conn, 2, 10)) == 3 * MBIT, 'it is adopted')
+    until(lambda: next(e['rate'] for e in q.dump(conn, 2, 10)) == 3 * MBIT, 'it is adopted')
     assert promised(conn)[10] == 500
 
 
@@ -143,7 +144,7 @@ def test_kept(four_ports, switch, conn):
     ask(conn, q.htb_class(q.ADD, 2, 10, 2 * MBIT, promise=1000))
     ask(conn, q.htb_class(q.ADD, 2, 11, 2 * MBIT, promise=1000))
     with traffic(four_ports, conn):
-        soon(lambda: waited(switch) >= 3, 'time in which packets waited')
+        until(lambda: waited(switch) >= 3, 'time in which packets waited')
         nothing_told(conn)
     shown = switch.dpctl('qos-show').stdout
     assert float(re.search(r'it got its rate in ([\d.]+)% of that', shown)[1]) >= 50       # 100 on an idle machine

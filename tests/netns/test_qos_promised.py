@@ -6,8 +6,9 @@ from support import qosmsg as q, tc
 from support.bundle import Bundle
 from support.load import Cbr, comes_to
 from support.of13 import apply_actions, match, output, set_queue
-from support.qostree import MBIT, ask, killed, running, soon
+from support.qostree import MBIT, ask, killed, running
 from support.topo import eth, udp4
+from support.wait import until
 from test_qos_shares import measure
 
 ONE_SWITCH = True
@@ -94,7 +95,7 @@ def test_somebody_else_oversubscribes(conn, four_ports):
     ask(conn, q.htb_class(q.ADD, 2, 0, 10 * MBIT))
     ask(conn, q.htb_class(q.ADD, 2, 1, 8 * MBIT))
     tc.tc(four_ports.switch_ns, *'class add dev p2 parent 1:ffff classid 1:2 htb rate 8mbit'.split())
-    soon(lambda: of_class(conn, 0) == 1, 'the foreign class is adopted')
+    until(lambda: of_class(conn, 0) == 1, 'the foreign class is adopted')
 
 
 def test_dpctl(switch):

@@ -8,8 +8,9 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr, Listener
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, killed, running, soon
+from support.qostree import FRAME, MBIT, ask, asked_for, build, kernel, killed, running
 from support.topo import Switch, binary, sh
+from support.wait import until
 
 PS_LINK_DOWN = 1
 
@@ -100,7 +101,7 @@ def test_killed_while_it_builds(topo, ns):
     with running(topo) as (switch, conn):
         for n in range(1, 2001):
             q.post(conn, q.NATIVE, q.htb_class(q.ADD, 2, n, MBIT))
-        soon(lambda: tc.root(ns, 'p2') and len(tc.classes(ns, 'p2')) > 50, 'the first queues')
+        until(lambda: tc.root(ns, 'p2') and len(tc.classes(ns, 'p2')) > 50, 'the first queues')
         killed(switch)
         switch.start()
         there = len(tc.classes(ns, 'p2'))
@@ -292,11 +293,11 @@ def test_an_interface_gets_its_tree_back(topo, ns):
         conn.flow(apply_actions(set_queue(10), output(2)))
         for _ in range(3):
             sh('ip', '-n', ns, 'link', 'del', 'p2')
-            soon(lambda: conn.ports()[2]['state'] & PS_LINK_DOWN, 'the port down')
+            until(lambda: conn.ports()[2]['state'] & PS_LINK_DOWN, 'the port down')
             q.refused(conn, q.NATIVE, q.htb_class(q.ADD, 2, 30, MBIT), q.BAD_PORT)
             assert asked_for(conn) == config
             add_interface(topo)
-            soon(lambda: not conn.ports()[2]['state'] & PS_LINK_DOWN, 'the port up')
+            until(lambda: not conn.ports()[2]['state'] & PS_LINK_DOWN, 'the port up')
             assert kernel(ns) == before
             assert asked_for(conn) == config
             with topo.host(1) as a, topo.host(2) as b:

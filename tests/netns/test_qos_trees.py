@@ -7,8 +7,9 @@ import pytest
 from support import offload, qosmsg as q, tc
 from support.bundle import Bundle
 from support.of13 import apply_actions, match, output, set_queue
-from support.qostree import ask, asked_for, killed, running, soon
+from support.qostree import ask, asked_for, killed, running
 from support.topo import Switch, Topology, eth, sh, udp4
+from support.wait import until
 
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
@@ -200,7 +201,7 @@ def test_packets_go_to_their_trees(topo, switch, conn, ns, kind, how):
                     one.send(offload.frame(n))
                 two.drain(0.02)
             assert offload.hits(switch) > hits, 'the kernel has handled packets'
-            soon(lambda: counts(conn)[101] == 31 + 1200, lambda: counts(conn))
+            until(lambda: counts(conn)[101] == 31 + 1200, lambda: counts(conn))
             assert counts(conn)[1] == 57 + 11 + 25
 
 
@@ -259,7 +260,7 @@ def test_another_mtu(topo, ns):
         burst = {n: classes_of(ns)[handle(2, n)]['options']['buffer'] for n in (100, 101)}
         sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '9000')
         try:
-            soon(lambda: all(classes_of(ns)[handle(2, n)]['options']['buffer'] > burst[n]
+            until(lambda: all(classes_of(ns)[handle(2, n)]['options']['buffer'] > burst[n]
                              for n in burst), lambda: classes_of(ns))
         finally:
             sh('ip', '-n', ns, 'link', 'set', 'p2', 'mtu', '1500')
@@ -305,10 +306,10 @@ def test_changed_by_hand(topo, ns, policy):
 
         def there():
             return classes_of(ns)[handle(2, 100)]['options']['rate']
-        soon(lambda: told() == [rate] and there() == rate, lambda: (told(), there()))
+        until(lambda: told() == [rate] and there() == rate, lambda: (told(), there()))
         tc.tc(ns, 'filter', 'del', 'dev', 'p2', 'egress', 'pref', str(filters(ns)[2]))
         if policy == 'repair':
-            soon(lambda: everything(ns) == before, lambda: everything(ns))
+            until(lambda: everything(ns) == before, lambda: everything(ns))
 
 
 def test_dpctl(switch, conn, ns):

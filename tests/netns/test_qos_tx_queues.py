@@ -4,8 +4,9 @@ import pytest
 
 from support import qosmsg as q, tc
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import ask, asked_for, killed, running, soon
+from support.qostree import ask, asked_for, killed, running
 from support.topo import Switch, Topology, eth, udp4
+from support.wait import until
 
 pytestmark = pytest.mark.testkernel
 MBIT = 1_000_000
@@ -139,7 +140,7 @@ def test_a_queue_is_a_transmit_queue(conn, ns, topo, need, kind):
 
     def counts():
         return [conn.queue_stats(2)[2, n]['tx_packets'] for n in (1, 2, 3)]
-    soon(lambda: counts() == [3, 5, 6], counts)
+    until(lambda: counts() == [3, 5, 6], counts)
 
 
 def test_mq_passes_all(conn, ns, topo):
@@ -156,7 +157,7 @@ def test_mq_passes_all(conn, ns, topo):
         for port in range(40):
             one.send(eth(udp4(bytes(100), dport=port)))
         assert len(two.drain(0.5)) == 40
-    soon(lambda: sum(s['tx_packets'] for s in conn.queue_stats(2).values()) == 40,
+    until(lambda: sum(s['tx_packets'] for s in conn.queue_stats(2).values()) == 40,
          'all are counted')
 
 

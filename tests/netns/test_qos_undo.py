@@ -9,9 +9,10 @@ import pytest
 from support import qosmsg as q, tc
 from support.bundle import Bundle
 from support.of13 import apply_actions, output, set_queue
-from support.qostree import FRAME, MBIT, ask, running, soon
+from support.qostree import FRAME, MBIT, ask, running
 from support.topo import sh
 from support.undo import OTHER, refuse, refusing
+from support.wait import until
 
 CURVE = (2, 0, 0, 2 * MBIT)
 
@@ -303,7 +304,7 @@ def test_a_link_that_cannot_be_followed_is_told(switch_and_conn, four_ports):
     assert q.counters(conn)[counter] == 0
     sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1400')
     try:
-        soon(lambda: q.counters(conn)[counter] == 1, 'the refusal in the counters')
+        until(lambda: q.counters(conn)[counter] == 1, 'the refusal in the counters')
         assert f"(p{OTHER}): its queues can't be adapted to the link's new speed or MTU" in switch.output()
     finally:
         sh('ip', '-n', four_ports.switch_ns, 'link', 'set', f'p{OTHER}', 'mtu', '1500')

@@ -12,8 +12,8 @@ import subprocess
 import pytest
 
 from support import of10msg as v1, of13, pki
-from support.qostree import soon
 from support.topo import Switch, Topology, binary, dpctl, inside
+from support.wait import until
 
 ET_HELLO_FAILED, HFC_EPERM = 0, 1
 BMP, T61, UTF8 = 'MASK:0x0800', 'MASK:0x0004', 'utf8only'
@@ -89,7 +89,7 @@ def test_whoever_matches_none_may_do_nothing(topo, authority, me):
         assert "no slice is for the common name 'der Fremde'" in ports(topo, stranger)
         assert run(topo, stranger, 'flow-mod', 'cmd=add', 'apply:output=2').returncode
         assert admin.flows() == []
-        soon(lambda: counter(switch, 'channel.no_slice') == 2, 'the count')
+        until(lambda: counter(switch, 'channel.no_slice') == 2, 'the count')
         assert "no slice is for the common name 'der Fremde'" in switch.output()
         assert ports(topo, red) == {1}
         assert ports(topo, authority.identity('the admin')) == {1, 2, 3, 4}

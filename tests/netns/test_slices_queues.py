@@ -10,9 +10,9 @@ from support import of13, offload, qosmsg
 from support.bundle import Bundle
 from support.of13 import (apply_actions, flow_mod, goto_table, match, output, packet_out, set_queue, write_actions,
                           write_metadata)
-from support.qostree import soon
 from support.qosmsg import ADD, NATIVE, htb_class
 from support.topo import Topology, udp_frame
+from support.wait import until
 from test_slices import Sliced
 
 BIC_EPERM = 8
@@ -58,11 +58,11 @@ def pass_by(switch, topo, admin, n=20):
                 before = offload.hits(switch)
                 send(0)
                 return offload.hits(switch) > before
-            soon(in_kernel, 'the kernel to take the packets')
+            until(in_kernel, 'the kernel to take the packets')
         before = taken(admin)
         for number in range(n):
             send(number)
-        soon(lambda: taken(admin)[0] - before[0] == n, 'all of them in red\'s queue')
+        until(lambda: taken(admin)[0] - before[0] == n, 'all of them in red\'s queue')
         return [now - then for now, then in zip(taken(admin), before)]
 
 
@@ -93,7 +93,7 @@ def test_a_written_queue(switch, topo, admin):
         for n in range(20):
             h1.send(udp_frame(n))
             assert h2.recv() == udp_frame(n)
-    soon(lambda: taken(admin) == [20, 0], "red's queue of its own port")
+    until(lambda: taken(admin) == [20, 0], "red's queue of its own port")
 
 
 def test_a_packet_out_to_the_tables(switch, topo, admin):
@@ -102,7 +102,7 @@ def test_a_packet_out_to_the_tables(switch, topo, admin):
         for n in range(20):
             red.ok(of13.PACKET_OUT, packet_out(udp_frame(n), [set_queue(QUEUE), output(of13.P_TABLE)], in_port=1))
             assert h2.recv() == h3.recv() == udp_frame(n)
-        soon(lambda: taken(admin) == [20, 0], "red's queue of its own port")
+        until(lambda: taken(admin) == [20, 0], "red's queue of its own port")
 
 
 def test_an_operators_queue_holds_everywhere(switch, topo, admin):

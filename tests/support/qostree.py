@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A tree of queues on port 2 that has something of everything, and ways to look at it."""
 import contextlib
-import time
 
 from . import qosmsg as q, tc
 from .topo import Switch, eth, udp4
@@ -26,13 +25,6 @@ def killed(switch):
 
 def ask(conn, content):
     q.send(conn, q.NATIVE, content)
-
-
-def soon(condition, what, timeout=60):
-    deadline = time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < deadline, f'not within {timeout} s: {what}'
-        time.sleep(0.02)
 
 
 def build(conn):
