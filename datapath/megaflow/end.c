@@ -103,7 +103,7 @@ offload_age(struct sw_offload *f, uint64_t now)
 }
 
 /* Whether most of its packets are segments as hosts without offloads send them.  Workers join
- * such segments, so that all that follows costs less (packet/coalesce.h). */
+ * such segments, so that all that follows costs less (packet/coalesce.c). */
 static bool
 is_for_workers(const struct entry *e)
 {

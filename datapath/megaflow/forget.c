@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notes changes that no log has, until the entries concerned are withdrawn (offload-changes.c). */
+/* Notes changes that no log has, until the entries concerned are withdrawn (changes.c). */
 #include "state.h"
 
 static unsigned

@@ -107,7 +107,7 @@ name_filter(void *ctx, const char *what)
         p->no, p->name, what);
 }
 
-/* The programs are at every port, because they also cut (offload-cut.h). */
+/* The programs are at every port, because they also cut (cut.h). */
 static bool
 wants_programs(const struct sw_offload *f, const struct sw_port *p)
 {

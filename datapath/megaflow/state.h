@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files about the kernel's entries share: offload.c (life, ports), offload-entries.c
- * (makes an entry for a request), offload-changes.c (finds the entries that a change concerns),
- * offload-host.c (what the host may want), offload-forget.c (what has changed), offload-quick.c (rules out entries quickly), offload-end.c
- * (an entry's end), offload-count.c (reads counters back). */
+/* What the files about the kernel's entries share: megaflow.c (life, ports), entries.c (makes an entry for a
+ * request), changes.c (finds the entries that a change concerns), host.c (what the host may want), forget.c (what has
+ * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back). */
 #ifndef MEGAFLOW_STATE_H
 #define MEGAFLOW_STATE_H
 
@@ -97,7 +96,7 @@ struct sw_offload {
     uint64_t now; /* of the present request */
 
     struct entry **live;
-    struct offload_known *column[KEY_WORDS]; /* of `live`, by place; offload-quick.c */
+    struct offload_known *column[KEY_WORDS]; /* of `live`, by place; quick.c */
     uint64_t *maybe;                         /* the same, bits */
     struct entry **gone;                     /* withdrawn; programs may still use them */
     uint32_t n_live, n_gone, most;
@@ -129,11 +128,11 @@ struct sw_offload {
     unsigned n_off;
 };
 
-/* ------------------------------------------------------------------ offload.c */
+/* ------------------------------------------------------------------ megaflow.c */
 
 bool offload_is_off(const struct sw_offload *f, const char *name); /* of a port, by its owner */
 
-/* ------------------------------------------------------------------ offload-host.c */
+/* ------------------------------------------------------------------ host.c */
 
 int offload_host_open(struct sw_offload *f); /* -errno */
 void offload_host_close(struct sw_offload *f);
@@ -148,12 +147,12 @@ void offload_host_port(struct sw_offload *f, const struct sw_port *p);
 /* Looks for what no event tells. */
 void offload_host_look(struct sw_offload *f);
 
-/* ------------------------------------------------------------------ offload-entries.c */
+/* ------------------------------------------------------------------ entries.c */
 
 /* A worker has seen packets with this key again and again. */
 void offload_ask(struct sw_offload *f, const struct flow_key *key);
 
-/* ------------------------------------------------------------------ offload-end.c */
+/* ------------------------------------------------------------------ end.c */
 
 /* Where the pause of entries with this sign is, or would be. */
 struct pause *offload_pause_of(struct sw_offload *f, uint64_t sign);
@@ -169,15 +168,15 @@ void offload_take_out_all(struct sw_offload *f);
 void offload_age(struct sw_offload *f, uint64_t now);
 void offload_judge(struct sw_offload *f);
 
-/* ------------------------------------------------------------------ offload-forget.c */
+/* ------------------------------------------------------------------ forget.c */
 
 bool offload_port_changed(const struct sw_offload *f, uint32_t no);
 
-/* ------------------------------------------------------------------ offload-changes.c */
+/* ------------------------------------------------------------------ changes.c */
 
 void offload_settle(struct sw_offload *f);
 
-/* ------------------------------------------------------------------ offload-quick.c */
+/* ------------------------------------------------------------------ quick.c */
 
 /* Sets the bits in f->maybe of entries that changes of flows may concern.  False: it may be any. */
 bool offload_quick_look(struct sw_offload *f);
@@ -185,7 +184,7 @@ void offload_quick_put(struct sw_offload *f, const struct entry *e); /* at e->at
 void offload_quick_move(struct sw_offload *f, uint32_t to, uint32_t from);
 void offload_quick_free(struct sw_offload *f);
 
-/* ------------------------------------------------------------------ offload-count.c */
+/* ------------------------------------------------------------------ count.c */
 
 /* Adds what the entry has counted since the last time. */
 void offload_count(struct sw_offload *f, struct entry *e);

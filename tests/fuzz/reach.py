@@ -38,12 +38,13 @@ SOURCES = {
                 'datapath/megaflow/plan-edit.c'],
     'of10': ['datapath/of10/*.c', 'oflib/match10.c', 'oflib/messages10.c'],
     'channel': ['datapath/control/conn*.c', 'datapath/control/bundle.c'],
-    'config': ['lib/daemon/config*.c', 'lib/daemon/options*.c', 'lib/daemon/settings*.c', '!lib/daemon/options-help.c'],
-    'trace': ['datapath/switch/trace*.c'],
+    'config': ['lib/daemon/config*.c', 'lib/daemon/options*.c', '!lib/daemon/options-help.c'],
+    'trace': ['datapath/trace/*.c'],
     'frames': ['utils/dpctl/core/frames.c'],
     'netlink': ['qos/netlink/*.c'],
     'tls': ['lib/stream/tls*.c'],
-    'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/requests/slice.c'],
+    'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/requests/slice.c',
+              'datapath/requests/slice-check.c'],
     'dpctl': ['utils/dpctl/*.c', *COMMANDS, '!utils/dpctl/core/remote.c', '!utils/dpctl/core/signals.c',
               '!utils/dpctl/core/file.c', '!utils/dpctl/core/local.c'],
     'answers': ['utils/dpctl/core/ask.c', 'utils/dpctl/core/view.c', 'utils/dpctl/core/order.c',
@@ -59,8 +60,8 @@ WITHOUT_INPUT = [
     ('lib/daemon/*', r'daemon_settings_(check_memory|same|where)|daemon_options|print_help', 'for other programs, and reloads'),
     ('datapath/offload/table.c', r'offload_(alive|counts|meter\w*|used)|has_left', 'control thread, and another processor'),
     ('datapath/offload/bpf/*', r'passes_(band|meter)|give_up|pass', 'meters, and tc without a program'),
-    ('datapath/switch/trace*', r'watch_(no_more_buckets|no_packet_in|standalone)', 'the switch of the harness is none such'),
-    ('datapath/requests/slice.c', r'sw_slice_(check|refuse|sees_flow)', 'has a connection: unit/slice'),
+    ('datapath/trace/*', r'trace_(no_more_buckets|no_packet_in|standalone)', 'the switch of the harness is none such'),
+    ('datapath/requests/slice*.c', r'sw_slice_(check|refuse|sees_flow)', 'has a connection: unit/slice'),
     ('datapath/slice/slice.c', r'slice_hold', 'has a connection: unit/slice'),
     ('qos/profile/*', r'(app|name)_at|qos_map_(name|key)_at|qos_map_(answers|cookie)|no_host|take_proto|qos_dns_pattern'
      r'|qos_profile_(fit|is_optional)|bad_(file|word)|read_file', 'dpctl calls it: targets dpctl and answers'),
@@ -72,9 +73,9 @@ WITHOUT_INPUT = [
     ('oflib/messages.c', r'of_exp_row', 'text: target dpctl'),
     ('oflib/*', r'of_json_(struct|tagged|null|real)|of_print_field|parse_str', 'targets dpctl and answers'),
     ('datapath/packet/*', r'packet_describe|bits_of_all|packet_flow_hash_any_bits', 'the control thread asks for it'),
-    ('qos/model/*', r'qos_(port_(by_ifindex|remove)|stamp|queue_get|default_class|budget|each_above|planned)|port_with|queue_of'
+    ('qos/[mt]*', r'qos_(port_(by_ifindex|remove)|stamp|queue_get|default_class|budget|each_above|planned)|port_with|queue_of'
      r'|next_queue|find_waiting|pass_on|count(ed)?_\w+', 'the switch asks for it: unit/qos'),
-    ('qos/netlink/*', r'qos_netlink_(set_away|portid)|netlink_blocking_silent|qos_link_(get_by_index|watch_(fd|ignore))'
+    ('qos/netlink/*', r'qos_netlink_(set_blocking|portid)|netlink_blocking_silent|qos_link_(get_by_index|monitor_(fd|ignore))'
      r'|stand_in_message', 'the switch asks for it: unit/qos'),
     ('qos/sched/error.c', r'qos_error_data', 'writes'),
 ]

@@ -17,7 +17,7 @@ static const struct command_table *const tables[] = {COMMAND_FILES(ADDRESS) NULL
 static const struct page pages[] = {COMMAND_SUBJECTS(PAGE)};
 
 #define ONE(subject, name, title) +1
-_Static_assert(0 COMMAND_SUBJECTS(ONE) == N_SUBJECTS, "commands/meson.build lacks a subject");
+_Static_assert(0 COMMAND_SUBJECTS(ONE) == N_SUBJECTS, "dpctl/meson.build lacks a subject");
 
 const struct command *
 registry_find(const char *name)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All commands: those of the files that commands/meson.build lists. */
+/* All commands: those of the files that dpctl/meson.build lists. */
 #ifndef DPCTL_REGISTRY_H
 #define DPCTL_REGISTRY_H
 

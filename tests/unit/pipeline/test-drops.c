@@ -151,8 +151,8 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_match), TEST(port_down), TEST(fragments), TEST(packet_ins), TEST(removed_table),
-        TEST(no_packet_in),
+        TEST(no_match),   TEST(port_down),     TEST(fragments),
+        TEST(packet_ins), TEST(removed_table), TEST(no_packet_in),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

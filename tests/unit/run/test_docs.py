@@ -6,6 +6,7 @@ import re
 import subprocess
 import unittest
 
+from support import script
 from support.script import TOP
 
 DOCUMENTS = [p for p in glob.glob('**/*.md', root_dir=TOP, recursive=True)
@@ -66,6 +67,22 @@ class TestDocuments(unittest.TestCase):
         self.assertLessEqual(len(entries), 16, sorted(entries))
         self.assertEqual([e for e in entries if os.path.isdir(os.path.join(TOP, e))
                           and f'`{e}/' not in read('README.md')], [])
+
+    def test_comments(self):
+        """Files that comments of the source name: `room/file.h`, or one of several words, which nobody else means"""
+        sources = [path for path in glob.glob('**/*.[ch]', root_dir=TOP, recursive=True) if not path.startswith('build')]
+        ends = {path.split('/', n)[n] for path in sources for n in range(path.count('/') + 1)}
+        wrong = []
+        for path in sources:
+            for comment in re.findall(r'/\*.*?\*/', read(path), re.S):
+                wrong += [f'{path}: {name}' for name in re.findall(r'(?<![\w./<-])(\w[\w-]*[/-][\w/-]+\.[ch])\b', comment)
+                          if not re.match('linux/|net/', name) and name not in ends]
+        self.assertEqual(wrong, [])
+
+    def test_what_fuzzers_are_for(self):
+        reach = script.load('tests/fuzz/reach.py')
+        self.assertEqual([p for patterns in reach.SOURCES.values() for p in patterns if not exists(p.lstrip('!'))], [])
+        self.assertEqual([p for p, *_ in reach.WITHOUT_INPUT if p != '*' and not exists(p)], [])
 
     def test_functions(self):
         words = set()

@@ -137,7 +137,7 @@ void sw_offload_each(struct sw *sw, bool (*each)(void *ctx, const struct sw_offl
                      void *ctx);
 
 /* Why packets stay with the workers: a reason's name, as OFFLOAD_REASONS and SW_OFFLOAD_REASONS have it
- * or one of offload-why.c, and its sentence.  name NULL: they are handled in the kernel. */
+ * or one of why.c, and its sentence.  name NULL: they are handled in the kernel. */
 struct sw_offload_why {
     const char *name, *text;
 };

@@ -42,7 +42,7 @@ struct sw_port {
     int lock; /* descriptor + 1: says that the interface is ours (port-owner.c); 0: none */
     char rival[SW_OWNER_LEN]; /* another switch that has the interface, too (--force); "": none */
     char uncut
-        [SW_UNCUT_LEN]; /* why the kernel took no programs for it (offload-cut.h); "": it did */
+        [SW_UNCUT_LEN]; /* why the kernel took no programs for it (megaflow/cut.h); "": it did */
 };
 
 /* What defaults of its queues depend on. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A command is a row: its name, what help says of it, and the function that carries it out.  A file
- * of commands/ has a table of rows; commands/meson.build lists the files. */
+ * of commands has a table of rows; dpctl/meson.build lists the files. */
 #ifndef DPCTL_CORE_COMMAND_H
 #define DPCTL_CORE_COMMAND_H
 
@@ -28,7 +28,7 @@ struct first {
 };
 
 /* What a command is about decides where help lists it and which page of the manual explains it;
- * commands/meson.build has their names.  The order is that of dpctl --help=all. */
+ * dpctl/meson.build has their names.  The order is that of dpctl --help=all. */
 enum subject {
     SUBJECT_SWITCH, /* what belongs to none of the others */
     SUBJECT_PORT,
@@ -70,9 +70,9 @@ struct command {
 
     /* What the row is about, for the functions above. */
     const struct of_struct_row *keys; /* the message whose fields are the keys */
-    const struct query *query;        /* what is asked (commands/query.c) */
-    const struct qos_sched *sched;    /* a scheduler's command (commands/qos-request.c) */
-    const struct of10_command *of10;  /* OpenFlow 1.0's (commands/of10.c) */
+    const struct query *query;        /* what is asked (openflow/query.c) */
+    const struct qos_sched *sched;    /* a scheduler's command (qos/qos-request.c) */
+    const struct of10_command *of10;  /* OpenFlow 1.0's (openflow/of10.c) */
 };
 
 struct command_table {

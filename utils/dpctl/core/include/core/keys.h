@@ -16,9 +16,9 @@ struct key {
     uint64_t least, most;
     const char *values; /* of key_choice: "out|in" */
     const char *need; /* what to write where the key is missing: "port=1"; NULL: may be left out */
+    bool repeats;     /* may be given more than once, as those of KEY_BARE_ALL may */
     /* The value may stand alone: "eth1" for port=eth1.  Several such rows take bare words in their order;
      * KEY_BARE_ALL takes all the rest. */
-    bool repeats; /* may be given more than once, as KEY_BARE_ALL may */
     enum { KEY_NOT_BARE, KEY_BARE, KEY_BARE_ALL } bare;
 };
 
