@@ -33,7 +33,7 @@ def test_a_queue_that_waits(topo, ns, need):
         assert first['ofqos_queue_rate_bytes_per_second', queue] == 250000
         with Cbr(topo, 1, (FRAME, 1000)):
             until(lambda: metrics(switch)['ofqos_queue_backlogged_seconds_total', queue] >= 2,
-                 'time in which packets waited', timeout=30)
+                 'time in which packets waited')
             after = metrics(switch)
         waited = after['ofqos_queue_backlogged_seconds_total', queue]
         assert after['ofqos_queue_below_rate_seconds_total', queue] <= waited

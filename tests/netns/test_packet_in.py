@@ -83,7 +83,7 @@ def ended(senders):
 def heard_all(controller, sent, ports=(2, 3, 4)):
     for n in ports:
         until(lambda n=n: len(controller.numbers[n]) >= sent[n],
-             f'all {sent[n]} of port {n}', timeout=60)
+             f'all {sent[n]} of port {n}')
         assert controller.numbers[n] == list(range(sent[n])), f'port {n}: not all, in their order'
 
 

@@ -41,7 +41,7 @@ def test_errors_are_all_that_a_queue_has_dropped(topo, ns, need, kind, propertie
             ask(conn, q.qdisc(q.SCHEDS.index(kind), q.ADD, 2, 10, *fixed, **properties))
         conn.flow(apply_actions(set_queue(10), output(2)))
         with Cbr(topo, 1, (FRAME, 1500)) as sender:
-            until(lambda: max(read_drops(ns, 10)) > 50, 'drops', timeout=20)
+            until(lambda: max(read_drops(ns, 10)) > 50, 'drops', seconds=20)
             sender.stop()
         time.sleep(0.3)
         class_drops, leaf_drops = read_drops(ns, 10)

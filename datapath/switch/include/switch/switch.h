@@ -118,9 +118,10 @@ struct sw {
     struct sw_liveness *liveness; /* the thread that watches links (liveness.c) */
     struct qos_link_monitor *watch;
     struct loop_io *watch_io;
-    struct loop_timer *sync_timer;     /* reads again the queues that another program changed */
-    struct task sync_task, links_task; /* goes on with events of links */
-    uint32_t qos_changes;              /* the last serial number of QOS_CHANGED */
+    struct loop_timer *sync_timer; /* begins sync_task */
+    struct task sync_task;         /* reads again the queues that another program changed */
+    struct task links_task;        /* goes on with events of links */
+    uint32_t qos_changes;          /* the last serial number of QOS_CHANGED */
 
     struct sw_port *ports[PORT_MAX + 1];
     uint32_t n_ports; /* highest number in use */
@@ -139,7 +140,7 @@ struct sw {
     struct flow_list *flow_list; /* of all flows, being sent to at least one peer; NULL */
     size_t flows_listed;         /* on all lists */
     struct service *service;     /* how queues are served; NULL: nobody has asked */
-    struct loop_timer *expiry;   /* of the next flow with a timeout */
+    struct loop_timer *expiry;   /* of the next flow with a timeout; begins expiry_task */
     struct task expiry_task;
     struct loop_timer *sweep; /* of what NORMAL learnt long ago */
 
