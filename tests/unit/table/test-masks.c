@@ -165,6 +165,9 @@ check_lookups(unsigned n)
             assert_true(matches(entry_of(found[i]), key[i]));
         assert_int_equal(own.w[5] & ((struct flow_key){.tp_src = {0xff, 0xff}}).w[5], 0);
         check_alike(key[i], &own, found[i]);
+        struct flow_key few = {0};
+        classifier_depends(&c, key[i], found[i], &few);
+        check_alike(key[i], &few, found[i]);
     }
 }
 
