@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Lookups of flows by key, in the workers. */
+#include "key-tree.h"
 #include "mask-filter.h"
 
 #include <shared/rcu.h>
@@ -79,6 +80,13 @@ decisive(const struct mask_block *b, const struct flow *best)
     return n;
 }
 
+static inline void
+depend_on_mask(struct flow_key *wc, const struct subtable *s)
+{
+    for (int i = 0; i < s->n_words; i++)
+        wc->w[s->word[i]] |= s->mask_word[i];
+}
+
 /* The result of this block is `best`: adds what it depends on.  A nibble counts only if it ruled out
  * a subtable that the ones before had left. */
 static void
@@ -92,11 +100,8 @@ depend_on_block(const struct mask_block *b, const struct mask_filter *f, const s
             depend_on_nibble(wc, f->at[i]);
         left = now;
     }
-    for (; left; left &= left - 1) {
-        const struct subtable *s = b->v[__builtin_ctzll(left)].sub;
-        for (int i = 0; i < s->n_words; i++)
-            wc->w[s->word[i]] |= s->mask_word[i];
-    }
+    for (; left; left &= left - 1)
+        depend_on_mask(wc, b->v[__builtin_ctzll(left)].sub);
 }
 
 /* ------------------------------------------------------------------ one key */
@@ -155,6 +160,37 @@ struct flow *
 classifier_lookup(const struct classifier *c, const struct flow_key *key, struct flow_key *wc)
 {
     return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two copies: wc NULL costs nothing */
+}
+
+/* Those of a block, which lookups search before they find `found`, or that may hold a better one.  False: no later block
+ * has any. */
+static bool
+depend_on_those(const struct mask_block *b, const struct flow_key *key, const struct flow *found,
+                bool *passed, struct flow_key *bits)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct subtable *s = b->v[i].sub;
+        if (found && b->v[i].max_priority < (uint32_t)found->priority + *passed)
+            return false;
+        if (found && found->sub == s)
+            *passed = true;
+        else if (!key_tree_excludes(s, key, bits))
+            depend_on_mask(bits, s);
+    }
+    return true;
+}
+
+void
+classifier_depends(const struct classifier *c, const struct flow_key *key, const struct flow *found,
+                   struct flow_key *bits)
+{
+    const struct mask_list *l = c->subs;
+    bool passed = false;
+    if (found)
+        depend_on_mask(bits, found->sub);
+    for (uint32_t i = 0; l && i < l->n; i++)
+        if (!depend_on_those(l->block[i], key, found, &passed, bits))
+            return;
 }
 
 /* ------------------------------------------------------------------ many keys */

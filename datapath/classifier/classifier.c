@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "classifier-inside.h"
+#include "key-tree.h"
 #include <flow/flow-counters.h>
 
 #include <shared/rcu.h>
@@ -164,8 +164,10 @@ take_out(struct classifier *c, struct flow *f)
     struct flow *head = find_head(f);
     if (head == f && f->lower) {
         ptr_hash_replace(&s->heads, f->hash, f, f->lower);
+        key_tree_replace(s, f, f->lower);
     } else if (head == f) {
         ptr_hash_remove(&s->heads, f->hash, f);
+        key_tree_remove(s, f);
         mask_list_key_went(s);
     } else {
         struct flow *above = head;
@@ -195,9 +197,11 @@ classifier_insert(struct classifier *c, struct flow *f)
         mask_list_key_comes(s, f);
         if (ptr_hash_insert(&s->heads, f->hash, f))
             goto no_memory;
+        key_tree_add(s, f);
     } else if (f->priority > head->priority) {
         f->lower = head;
         ptr_hash_replace(&s->heads, f->hash, head, f);
+        key_tree_replace(s, head, f);
     } else {
         struct flow *above = head;
         while (above->lower && above->lower->priority > f->priority)

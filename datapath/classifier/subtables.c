@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The subtables of a classifier, by mask. */
-#include "classifier-inside.h"
+#include "key-tree.h"
 
 #include <shared/rcu.h>
 
@@ -18,14 +18,6 @@ subtable_hash(const void *s)
     return key_hash(&((const struct subtable *)s)->mask);
 }
 
-void
-flow_key_of(const struct flow *f, struct flow_key *key)
-{
-    *key = (struct flow_key){0};
-    for (int i = 0; i < f->sub->n_words; i++)
-        key->w[f->sub->word[i]] = f->key_and_counters[i];
-}
-
 /* ------------------------------------------------------------------ beginning and end */
 
 void
@@ -40,6 +32,7 @@ free_subtable(void *arg)
 {
     struct subtable *s = arg;
     ptr_hash_free(&s->heads);
+    key_tree_free(s->tree);
     free(s->prios);
     free(s);
 }

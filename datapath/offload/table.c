@@ -112,24 +112,57 @@ last_mask(const struct offload_control *c)
     return n;
 }
 
-/* The mask of these bits; where none is free, one with more.  -1: there is none. */
+/* The mask of these bits; where no place from `from` to `to` is free, one with more.  -1: there is none. */
 static int
-mask_for(struct offload_control *c, const uint64_t *bits)
+find_mask(struct offload_control *c, const uint64_t *bits, int from, int to)
 {
     int free = -1, wider = -1;
     for (int i = OFFLOAD_MASKS - 1; i >= 0; i--) {
         struct offload_mask *m = &c->mask[i];
-        if (!m->used)
+        if (!m->used && i >= from && i < to)
             free = i;
-        else if (!memcmp(m->bits, bits, sizeof m->bits))
+        else if (m->used && !memcmp(m->bits, bits, sizeof m->bits))
             return i;
-        else if (covers(m, bits))
+        else if (m->used && covers(m, bits))
             wider = i;
     }
     if (free < 0)
         return wider;
     memcpy(c->mask[free].bits, bits, sizeof c->mask[free].bits);
     return free;
+}
+
+/* Whole bytes, and ports and addresses whole. */
+static void
+coarsen(const uint64_t *bits, uint64_t *out)
+{
+    static const struct {
+        uint8_t word, at, n;
+    } fields[] = {{1, 0, 6}, {1, 6, 2}, {2, 0, 4}, {3, 4, 2}, {3, 6, 2},
+                  {6, 0, 8}, {7, 0, 8}, {8, 0, 8}, {9, 0, 8}};
+    const uint8_t *b = (const uint8_t *)bits;
+    uint8_t *o = (uint8_t *)out;
+    for (unsigned i = 0; i < OFFLOAD_WORDS * 8; i++)
+        o[i] = b[i] ? 0xff : 0;
+    for (unsigned i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        uint8_t *f = o + fields[i].word * 8 + fields[i].at, any = 0;
+        for (unsigned k = 0; k < fields[i].n; k++)
+            any |= f[k];
+        memset(f, any, fields[i].n);
+    }
+}
+
+/* The mask for a rule that depends on these bits.  Rules that differ in many prefixes would take all places and leave
+ * none for others, so some are kept for masks of whole fields, of which there are few.  -1: there is none. */
+static int
+mask_for(struct offload_control *c, const uint64_t *bits)
+{
+    uint64_t whole[OFFLOAD_WORDS];
+    int found = find_mask(c, bits, 0, OFFLOAD_MASKS - OFFLOAD_COARSE);
+    if (found >= 0)
+        return found;
+    coarsen(bits, whole);
+    return find_mask(c, whole, OFFLOAD_MASKS - OFFLOAD_COARSE, OFFLOAD_MASKS);
 }
 
 /* The place of the port that an entry's packets come in by. */

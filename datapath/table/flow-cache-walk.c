@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+/* Which bits of the key a lookup depended on: not noted, as a worker notes them, as few as the control thread can say. */
+enum notes { NO_NOTES, NOTES, FEW_NOTES };
+
 /* Makes the key what it is after the flow's program. */
 static void
 rekey(struct cache_walk *w, const struct program *p)
@@ -65,7 +68,7 @@ add_step(struct flow_path *path, uint8_t table, struct flow *f)
 /* Looks up all keys that are at the first one's table.  Fills `rest` with those of other tables and
  * those that go on, and returns how many they are. */
 static unsigned
-step_together(struct tables *t, struct cache_walk *const list[], unsigned n, bool notes,
+step_together(struct tables *t, struct cache_walk *const list[], unsigned n, enum notes notes,
               struct cache_walk *rest[])
 {
     uint8_t table = list[0]->table;
@@ -86,8 +89,10 @@ step_together(struct tables *t, struct cache_walk *const list[], unsigned n, boo
     const struct flow_table *ft = tables_get(t, table);
     if (!ft)
         return left;
-    classifier_lookup_batch(&ft->flows, key, m, found, notes ? wc : NULL);
+    classifier_lookup_batch(&ft->flows, key, m, found, notes == NOTES ? wc : NULL);
     for (unsigned i = 0; i < m; i++) {
+        if (notes == FEW_NOTES)
+            classifier_depends(&ft->flows, key[i], found[i], wc[i]);
         if (notes)
             note_bits(mine[i]);
         add_step(mine[i]->path, table, found[i]);
@@ -99,7 +104,7 @@ step_together(struct tables *t, struct cache_walk *const list[], unsigned n, boo
 }
 
 static void
-walk_together(struct cache_walk *v, struct tables *t, unsigned n, bool notes)
+walk_together(struct cache_walk *v, struct tables *t, unsigned n, enum notes notes)
 {
     struct cache_walk *a[CACHE_AHEAD], *b[CACHE_AHEAD], **list = a, **rest = b;
     for (unsigned i = 0; i < n; i++) {
@@ -121,7 +126,7 @@ walk_together(struct cache_walk *v, struct tables *t, unsigned n, bool notes)
 void
 cache_walk(struct flow_cache *c, struct tables *t, unsigned n, bool notes)
 {
-    walk_together(c->walk, t, n, notes);
+    walk_together(c->walk, t, n, notes ? NOTES : NO_NOTES);
 }
 
 bool
@@ -129,7 +134,7 @@ flow_walk(struct tables *t, const struct flow_key *key, struct flow_path *path,
           struct flow_key *bits)
 {
     struct cache_walk w = {.key = key, .path = path, .no_remarks = true};
-    walk_together(&w, t, 1, true);
+    walk_together(&w, t, 1, FEW_NOTES);
     *bits = w.wc;
     const struct program *last = path->n ? path->step[path->n - 1].program : NULL;
     return path->n && (!last || last->goto_table == NO_TABLE);

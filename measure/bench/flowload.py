@@ -42,6 +42,25 @@ def wires():
     return [message(0, 1, {'in_port': 1}, port=2), message(0, 60000, {'in_port': 2}, port=1)]
 
 
+# ------------------------------------------------------------------------------ rules about ports
+
+def about(fields):
+    """A rule for each {field: port}, from both sides, above wires that don't say whose ports they mean"""
+    rules = [message(0, 100, {'in_port': side, 'eth_type': 0x800, 'ip_proto': 6, field: number}, port=3 - side)
+             for field, number in fields for side in (1, 2)]
+    rules += [message(0, 1, {'in_port': side}, port=3 - side) for side in (1, 2)]
+    return len(rules), b''.join(rules)
+
+
+def applications():
+    return about([(field, number) for number in (80, 443, 22) for field in ('tcp_src', 'tcp_dst')])
+
+
+def about_ports(n=100):
+    chance = random.Random(n)
+    return about([(field, number) for field in ('tcp_src', 'tcp_dst') for number in chance.sample(range(1, 65536), n)])
+
+
 # ------------------------------------------------------------------------------ many masks
 
 # What the generator writes into a field of microflow i (measure/bench/generate.c).

@@ -136,6 +136,14 @@ def round_trip_beside_bulk(subject, seconds):
     return {'us p50': p50, 'us p99': p99}
 
 
+def connections(clients, load=None, ports=(80,)):
+    """That each carry a request and an answer"""
+    def measure(subject, seconds):
+        rate, p50, p99 = subject.net.connections(clients, seconds, ports)
+        return {'connections/s': rate, 'us p50': p50, 'us p99': p99}
+    return given(load, measure)
+
+
 def round_trip(gap_us, load=None, beside=0):
     def measure(subject, seconds):
         subject.net.offloads(False)    # some switches lose packets without a checksum
@@ -210,7 +218,7 @@ def flow_mods_beside(rate):
 def pipeline(subject, _):
     """The switch's code without a network (path-bench), and what the machine is good for"""
     def case(name, packets, threads=1):
-        out = run(f'{subject.programs}/bench/path-bench', name, str(packets), str(threads))
+        out = run(f'{subject.programs}/measure/bench/path-bench', name, str(packets), str(threads))
         return map(float, re.search(r'([\d.]+) ns.* ([\d.]+) M', out).groups())
 
     def ns(name, packets):
@@ -222,7 +230,7 @@ def pipeline(subject, _):
             'ns, 1,024 masks': ns('masks1024-new', 300_000),
             'M packets/s': alone, 'M packets/s, 2 workers': two,
             'ns, 3 tables, 2 workers': two_ns,
-            'ns, yardstick': float(run(f'{subject.build}/bench/yardstick'))}
+            'ns, yardstick': float(run(f'{subject.build}/measure/bench/yardstick'))}
 
 
 def first_packet(subject, _):
@@ -383,6 +391,12 @@ TESTS = {
                  lower=True, like='rtt'),
     **{f'super-{kind.lower()}': row(f'super-packets, {kind}', SUPER[0], tunnel(kind), QUEUES, rounds=2,
                             figures=SUPER) for kind in KINDS},
+    **{f'conn{n}{name}': row(f'{what}, {n} client{"s" * (n > 1)}', 'connections/s', connections(n, load, ports),
+                             takes, like=name and f'conn{n}')
+       for n in (16, 1) for name, what, load, ports, takes in (
+           ('', 'connections', None, (80,), SWITCHES),
+           ('-apps', '... rules about applications', flowload.applications, (80, 443, 8080), OPENFLOW),
+           ('-ports', '... 200 rules about ports', flowload.about_ports, (80, 443, 8080), OPENFLOW))},
     'link0': row('TCP over a link of 1 Gbit/s, no queues', 'Gbit/s',
                queues(0, tcp(1, True), link=LINK), QUEUES),
     'link1': row('... a queue of the same rate', 'Gbit/s',

@@ -238,6 +238,20 @@ class Network:
         rate = sum((b[0] - a[0]) / (b[1] - a[1]) for a, b in zip(first, last))
         return rate, used / max(sum(b[0] - a[0] for a, b in zip(first, last)), 1)
 
+    def connections(self, clients, seconds, ports=(80,)):
+        """So many clients, each with one connection after the other -> connections a second, p50 and p99 of their
+        lives in microseconds"""
+        words = [str(p) for p in ports]
+        server = self.start('h2', f'{self.tools}/connect', '-s', *words)
+        try:
+            time.sleep(0.1)
+            out = run(*self.inside('h1', f'{self.tools}/connect', '10.0.0.2', str(clients), str(seconds), *words),
+                      timeout=seconds + 5)
+        finally:
+            end(server)
+        n, p50, p99 = map(float, out.split())
+        return n / seconds, p50, p99
+
     def round_trips(self, seconds, gap_us=0):
         """-> p50, p99 in microseconds"""
         server = self.start('h2', f'{self.tools}/rtt', '-s', '7')

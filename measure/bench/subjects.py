@@ -24,7 +24,7 @@ class Subject:
     def __init__(self, build, programs=None):
         self.build = build
         self.programs = programs or build      # the build directory of the switch itself
-        self.net = Network(f'{build}/bench')
+        self.net = Network(f'{build}/measure/bench')
         self.processes = []
 
     def __enter__(self):
@@ -145,7 +145,7 @@ class Relay(Subject):
     options = ()
 
     def launch(self):
-        self.processes.append(self.net.start('sw', f'{self.build}/bench/relay', *self.options,
+        self.processes.append(self.net.start('sw', f'{self.build}/measure/bench/relay', *self.options,
                                              's1', 's2'))
 
     def settle(self):

@@ -8,9 +8,10 @@ from support.of13 import apply_actions, goto_table, match, output
 from support.topo import Switch, Topology
 from support.wait import until
 
-MASKS = 8       # offload/layout.h
-KINDS = 12      # of packets, each of which depends on other bits
-FIELDS = {'ip_dscp': 0, 'udp_src': 5000, 'udp_dst': 5001, 'ipv4_src': '10.88.0.1'}
+MASKS = 16      # offload/layout.h
+KINDS = 24      # of packets, each of which depends on other bits
+FIELDS = {'ip_dscp': 0, 'udp_src': 5000, 'udp_dst': 5001, 'ipv4_src': '10.88.0.1',
+          'ip_ecn': 0}
 
 
 def depends(n):

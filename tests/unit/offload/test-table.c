@@ -144,23 +144,6 @@ test_what_is_inserted_is_found(void **state)
     assert_int_equal(offload_counts(f->o).entries, 0);
 }
 
-/* The ninth mask's packets get an entry under a wider one, or none. */
-static void
-test_masks_are_few(void **state)
-{
-    struct fixture *f = *state;
-    uint32_t id;
-    for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
-        struct offload_rule r = rule_of(UINT64_MAX, i ? UINT64_C(1) << i : UINT64_MAX >> 1);
-        assert_int_equal(offload_insert(f->o, &r, &id), 0);
-    }
-    struct offload_rule wide = rule_of(0x40000, 0x40000), none = rule_of(UINT64_MAX, UINT64_MAX);
-    assert_int_equal(offload_insert(f->o, &wide, &id), 0);
-    assert_int_equal(look(f, 0x40000), id);
-    assert_int_equal(look(f, 0x40001), -1); /* the wider mask looks at that bit */
-    assert_int_equal(offload_insert(f->o, &none, &id), -ENOSPC);
-}
-
 /* Of a port, with these bits beside in_port. */
 static struct offload_rule
 rule_at(uint32_t ifindex, uint64_t bits)
@@ -168,6 +151,40 @@ rule_at(uint32_t ifindex, uint64_t bits)
     struct offload_rule r = rule_of(UINT64_MAX, bits);
     r.key[0] = in_port(ifindex);
     return r;
+}
+
+/* The nth of rules that take all masks: the last ones' are of whole fields. */
+static struct offload_rule
+rule_to_fill(unsigned n)
+{
+    unsigned fine = OFFLOAD_MASKS - OFFLOAD_COARSE;
+    struct offload_rule r = rule_at(7, n < fine ? UINT64_C(1) << n : 0);
+    if (n >= fine)
+        r.mask[4 + n - fine] = r.key[4 + n - fine] = 1;
+    return r;
+}
+
+/* A rule that finds no place for its mask gets an entry under that of its whole fields, then under a wider one, or none. */
+static void
+test_masks_are_few(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id;
+    for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
+        struct offload_rule r = rule_to_fill(i);
+        assert_int_equal(offload_insert(f->o, &r, &id), 0);
+        assert_int_equal(offload_counts(f->o).masks, i + 1);
+    }
+    struct offload_rule whole = rule_to_fill(OFFLOAD_MASKS - 1),
+                        none = rule_of(UINT64_MAX, UINT64_MAX);
+    whole.mask[7] = whole.key[7] = 0x40;
+    whole.key[9] = 0; /* none of the others' */
+    assert_int_equal(offload_insert(f->o, &whole, &id), 0);
+    assert_int_equal(look_up(f, (const uint64_t *)whole.key), id);
+    whole.key[7] = 0x41;
+    assert_int_equal(look_up(f, (const uint64_t *)whole.key),
+                     -1); /* the mask has the whole field */
+    assert_int_equal(offload_insert(f->o, &none, &id), -ENOSPC);
 }
 
 /* Withdraws the entries of a mask.  How many are left. */
@@ -191,7 +208,7 @@ test_masks_are_shared(void **state)
     uint32_t hog[OFFLOAD_MASKS], id;
     unsigned left = OFFLOAD_MASKS, taken = 0;
     for (unsigned i = 0; i < OFFLOAD_MASKS; i++) {
-        struct offload_rule r = rule_at(7, UINT64_C(1) << i);
+        struct offload_rule r = rule_to_fill(i);
         assert_int_equal(offload_mask_due(f->o, &r), -1);
         assert_int_equal(offload_insert(f->o, &r, &hog[i]), 0);
     }

@@ -32,6 +32,7 @@ struct subtable {
     struct prio_count *prios; /* ascending */
     uint32_t n_prios;
     uint32_t bound;           /* max_priority as published */
+    struct key_tree *tree;    /* key-tree.h (control thread); NULL: nobody has asked yet */
     struct mask_block *block; /* the published one that it is in, or NULL */
 };
 
@@ -85,6 +86,11 @@ struct flow *classifier_lookup(const struct classifier *c, const struct flow_key
 void classifier_lookup_batch(const struct classifier *c, const struct flow_key *const key[],
                              unsigned n, struct flow *found[], struct flow_key *const wc[]);
 
+/* `found` is what classifier_lookup finds: adds to `bits` what of the key the result depends on, as wc does, but few
+ * bits however many flows there are, and always the same for the same flows (key-tree.h).  Control thread. */
+void classifier_depends(const struct classifier *c, const struct flow_key *key,
+                        const struct flow *found, struct flow_key *bits);
+
 /* Where the flows of a key and mask are or would be.  Valid until a flow is inserted or removed. */
 struct classifier_place {
     struct subtable *sub; /* NULL: no flow has this mask */
@@ -125,6 +131,13 @@ int classifier_each_within(struct classifier *c, const struct flow_key *key,
 struct flow *classifier_overlap(const struct classifier *c, const struct flow_key *key,
                                 const struct flow_key *mask, uint16_t priority);
 
-void flow_key_of(const struct flow *f, struct flow_key *key); /* the masked key */
+/* The masked key. */
+static inline void
+flow_key_of(const struct flow *f, struct flow_key *key)
+{
+    *key = (struct flow_key){0};
+    for (int i = 0; i < f->sub->n_words; i++)
+        key->w[f->sub->word[i]] = f->key_and_counters[i];
+}
 
 #endif
