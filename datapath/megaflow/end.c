@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An entry's end: because of a change, for want of packets, or because workers do it better. */
+/* An entry's end, because of a change or for want of packets; and whether workers join its segments. */
 #include "state.h"
 
 #include <packet/headers.h>
@@ -10,14 +10,13 @@
 
 #define PAUSE_MS   10 /* after a change; doubles up to */
 #define PAUSE_MAX  1000
-#define MERGED_MS  1000 /* where workers merge segments; doubles up to */
-#define MERGED_MAX 80000
 #define SHORT_LIFE (10 * NS_PER_S) /* if the last pause ended longer ago, pauses begin anew */
 
 #define AGE_NS      (60 * NS_PER_S) /* without a packet */
 #define AGE_FULL_NS NS_PER_S        /* the same while there is no room */
 
-#define MERGE_FRAMES (20000 * OFFLOAD_TICK_NS / NS_PER_S) /* of a tick */
+#define JOIN_FROM  (20000 * OFFLOAD_TICK_NS / NS_PER_S) /* segments of a tick */
+#define JOIN_UNTIL (JOIN_FROM / 2)
 
 /* ------------------------------------------------------------------ entries to wait with */
 
@@ -28,17 +27,17 @@ offload_pause_of(struct sw_offload *f, uint64_t sign)
 }
 
 static void
-begin_pause(struct sw_offload *f, const struct entry *e, unsigned why, uint32_t ms, uint32_t most)
+begin_pause(struct sw_offload *f, const struct entry *e)
 {
     struct pause *p = offload_pause_of(f, e->sign);
     uint64_t now = loop_now(f->sw->loop);
-    bool again = p->sign == e->sign && p->why == why && now < p->until + SHORT_LIFE &&
-                 (why == SW_OFFLOAD_merged || now - e->created < p->ms * NS_PER_MS + NS_PER_S);
-    uint32_t wait = again ? p->ms * 2 : ms;
+    bool again = p->sign == e->sign && now < p->until + SHORT_LIFE &&
+                 now - e->created < p->ms * NS_PER_MS + NS_PER_S;
+    uint32_t wait = again ? p->ms * 2 : PAUSE_MS;
     if (p->sign != e->sign && p->until > now &&
         p->ms > wait) /* another entry's longer pause has the place */
         return;
-    *p = (struct pause){.sign = e->sign, .ms = wait < most ? wait : most, .why = (uint8_t)why};
+    *p = (struct pause){.sign = e->sign, .ms = wait < PAUSE_MAX ? wait : PAUSE_MAX};
     p->until = now + p->ms * NS_PER_MS;
 }
 
@@ -54,9 +53,7 @@ offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why)
     offload_quick_move(f, e->at, f->n_live);
     f->gone[f->n_gone++] = e;
     if (why == GONE_CHANGED)
-        begin_pause(f, e, SW_OFFLOAD_changes, PAUSE_MS, PAUSE_MAX);
-    else if (why == GONE_MERGED)
-        begin_pause(f, e, SW_OFFLOAD_merged, MERGED_MS, MERGED_MAX);
+        begin_pause(f, e);
     if (why == GONE_CHANGED || why == GONE_ALL)
         f->counts.withdrawn++;
     else
@@ -102,14 +99,31 @@ offload_age(struct sw_offload *f, uint64_t now)
     offload_finish(f);
 }
 
-/* Whether most of its packets are segments as hosts without offloads send them.  Workers join
- * such segments, so that all that follows costs less (packet/coalesce.c). */
+/* Whether all outputs' drivers cut super-packets.  Else the kernel would cut again what workers have joined. */
 static bool
-is_for_workers(const struct entry *e)
+outputs_cut(const struct sw_offload *f, const struct entry *e)
 {
-    uint64_t frames = e->read.frames - e->tick.frames,
-             segments = e->read.segments - e->tick.segments;
-    return e->n_outs && segments > MERGE_FRAMES && segments > frames / 2;
+    for (uint8_t i = 0; i < e->n_outs; i++) {
+        const struct sw_port *p = sw_ports_find(f->sw, e->out[i].port);
+        if (!p || !p->link.cuts_tcp)
+            return false;
+    }
+    return e->n_outs;
+}
+
+/* Workers join segments as hosts without offloads send them, so that all that follows costs less
+ * (packet/coalesce.c): if there are many, and more than came in super-packets. */
+static void
+judge_segments(struct sw_offload *f, struct entry *e)
+{
+    uint64_t segments = e->read.segments - e->tick.segments,
+             in_supers = (e->read.packets - e->read.frames) - (e->tick.packets - e->tick.frames);
+    uint32_t joined = offload_joined(f->o, e->id), now = joined - e->joined;
+    e->joined = joined;
+    if (offload_joins(f->o, e->id) && (now < JOIN_UNTIL || !outputs_cut(f, e)))
+        offload_join(f->o, e->id, false);
+    else if (segments > JOIN_FROM && segments > in_supers && outputs_cut(f, e))
+        offload_join(f->o, e->id, true);
 }
 
 /* OFPP_NORMAL: whether a station has moved from where the entry takes it to be.  If none has,
@@ -136,10 +150,11 @@ offload_judge(struct sw_offload *f)
     offload_sync(f);
     for (uint32_t i = f->n_live; i--;) {
         struct entry *e = f->live[i];
-        bool moved = has_moved(f, e, now), worse = is_for_workers(e);
+        bool moved = has_moved(f, e, now);
+        judge_segments(f, e);
         e->tick = e->read;
-        if (moved || worse)
-            offload_take_out(f, e, moved ? GONE_CHANGED : GONE_MERGED);
+        if (moved)
+            offload_take_out(f, e, GONE_CHANGED);
     }
     offload_finish(f);
 }

@@ -170,7 +170,7 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
     const struct pause *pause = e ? offload_pause_of(f, e->sign) : NULL;
     int err = e ? 0 : -ENOMEM;
     if (e && pause->sign == e->sign && pause->until > f->now) {
-        refuse(f, key, pause->why, pause->until);
+        refuse(f, key, SW_OFFLOAD_changes, pause->until);
         free(e);
         return;
     }
@@ -179,8 +179,11 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
     if (!err)
         err = f->n_live + f->n_gone < f->most ? offload_insert(f->o, &p->rule, &e->id) : -ENOSPC;
     if (err) {
+        bool joins = err == -EEXIST && offload_joins(f->o, e->id);
         free(e);
-        if (err != -EEXIST) { /* another worker has asked for it */
+        if (joins) {
+            refuse(f, key, SW_OFFLOAD_merged, f->now + REFUSED_NS);
+        } else if (err != -EEXIST) { /* another worker has asked for it */
             f->full = f->now;
             refuse(f, key, SW_OFFLOAD_full, f->now + REFUSED_NS);
         }

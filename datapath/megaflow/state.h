@@ -44,6 +44,7 @@ struct entry {
     struct offload_hits read; /* as of the last time */
     uint64_t used, looked;    /* offload_used then, and when that was */
     struct offload_hits tick; /* as of the last tick */
+    uint32_t joined;          /* the same, segments that went to be joined */
     uint64_t sign;            /* of its key and mask, for pauses */
 
     uint8_t n_steps, rekeys;
@@ -82,7 +83,6 @@ struct refusal {
 struct pause {
     uint64_t sign, until;
     uint32_t ms;
-    uint8_t why;
 };
 
 struct sw_offload {
@@ -159,12 +159,12 @@ struct pause *offload_pause_of(struct sw_offload *f, uint64_t sign);
 
 /* No packet finds the entry any more; offload_finish then waits for those under way, counts, and
  * frees. */
-enum gone_why { GONE_CHANGED, GONE_AGED, GONE_MERGED, GONE_SHARED, GONE_ALL };
+enum gone_why { GONE_CHANGED, GONE_AGED, GONE_SHARED, GONE_ALL };
 void offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why);
 void offload_finish(struct sw_offload *f);
 void offload_take_out_all(struct sw_offload *f);
 
-/* Withdraws entries that nobody needs, and those that workers would serve better. */
+/* Withdraws entries that nobody needs; those that a moved station makes wrong, and tells whether workers join segments. */
 void offload_age(struct sw_offload *f, uint64_t now);
 void offload_judge(struct sw_offload *f);
 

@@ -256,9 +256,9 @@ way_to(uint32_t hash, uint32_t id)
     return (uint64_t)hash << 32 | (id + 1);
 }
 
-/* A free way for the hash; -EEXIST: an entry of this mask has the key, -ENOSPC. */
+/* A free way for the hash; -EEXIST: the entry *has of this mask has the key, -ENOSPC. */
 static int
-find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *key)
+find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *key, uint32_t *has)
 {
     const struct offload_set *s = &o->m.set[hash & (o->m.n_sets - 1)];
     int found = -ENOSPC;
@@ -267,8 +267,11 @@ find_way(const struct offload *o, uint32_t hash, unsigned mask, const uint64_t *
         const struct offload_entry *e = id ? &o->m.entry[id - 1] : NULL;
         if (!e)
             found = i;
-        else if (s->way[i] >> 32 == hash && e->mask == mask && !memcmp(e->key, key, sizeof e->key))
+        else if (s->way[i] >> 32 == hash && e->mask == mask &&
+                 !memcmp(e->key, key, sizeof e->key)) {
+            *has = id - 1;
             return -EEXIST;
+        }
     }
     return found;
 }
@@ -314,7 +317,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     for (int i = 0; i < OFFLOAD_WORDS; i++)
         key[i] = r->key[i] & c->mask[mask].bits[i];
     uint32_t hash = hash_of(key);
-    int way = find_way(o, hash, (unsigned)mask, key);
+    int way = find_way(o, hash, (unsigned)mask, key, id);
     if (way < 0)
         return way;
     *id = o->free[--o->n_free];
@@ -408,6 +411,29 @@ uint64_t
 offload_used(const struct offload *o, uint32_t id)
 {
     return counter_read((const uint64_t *)&o->m.entry[id].used);
+}
+
+/* ------------------------------------------------------------------ joining */
+
+void
+offload_join(struct offload *o, uint32_t id, bool on)
+{
+    struct offload_entry *e = &o->m.entry[id];
+    if (!on)
+        store_release(&e->hold_new, 1);
+    store_release(&e->join, on);
+}
+
+bool
+offload_joins(const struct offload *o, uint32_t id)
+{
+    return load_relaxed(&o->m.entry[id].join);
+}
+
+uint32_t
+offload_joined(const struct offload *o, uint32_t id)
+{
+    return load_relaxed(&o->m.entry[id].joined);
 }
 
 struct offload_counts

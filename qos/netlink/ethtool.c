@@ -101,6 +101,15 @@ get_tx_queues(int fd, struct qos_link_info *out)
 }
 
 static void
+get_segmentation(int fd, struct qos_link_info *out)
+{
+    struct ethtool_value tso = {.cmd = ETHTOOL_GTSO};
+    struct ifreq ifr = {.ifr_data = (void *)&tso};
+    memcpy(ifr.ifr_name, out->name, IFNAMSIZ);
+    out->cuts_tcp = !netlink_blocking_ethtool(fd, &ifr) && tso.data;
+}
+
+static void
 get_settings(int fd, struct qos_link_info *out)
 {
     union {
@@ -135,5 +144,6 @@ void
 netlink_ethtool_get(int fd, struct qos_link_info *out)
 {
     get_tx_queues(fd, out);
+    get_segmentation(fd, out);
     get_settings(fd, out);
 }

@@ -5,7 +5,7 @@
 
 #include <qos-netlink/link.h>
 
-/* Fills in speed, full_duplex, curr, advertised, supported, peer and tx_queues of the interface
+/* Fills in speed, full_duplex, curr, advertised, supported, peer, tx_queues and cuts_tcp of the interface
  * out->name.  They stay as they were if the driver does not report them.  fd is any socket. */
 void netlink_ethtool_get(int fd, struct qos_link_info *out);
 

@@ -15,6 +15,8 @@
 #define UDP_HEADER    8
 #define SCTP_HEADER   12
 #define UDP_SUM_AT    6
+#define TCP_FLAGS_AT  13
+#define TCP_ENDS      0x05   /* FIN, RST */
 #define FRAGMENT      0x3fff /* more of them, or one that is not the first */
 #define VID_PRESENT   0x1000
 #define HAS_L3        0x8000 /* packet/key.h */

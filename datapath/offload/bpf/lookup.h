@@ -397,6 +397,26 @@ is_held(struct offload_entry *e, const struct offload_port *p)
     return --e->hold_n != 0;
 }
 
+/* Does user space join the entry's TCP segments?  A connection's end ends that: others need not wait then. */
+static __always_inline int
+is_joined(struct __sk_buff *skb, const struct frame *f, struct offload_entry *e,
+          const struct offload_port *p)
+{
+    __u8 flags;
+    if (!*(volatile __u32 *)&e->join || f->key.proto != PROTO_TCP)
+        return 0;
+    if (skb->gso_size) /* it must not overtake its connection's segments */
+        return *(const volatile __u64 *)&p->passed != *(const volatile __u64 *)&p->done;
+    if (skb->len >= OFFLOAD_SEGMENT)
+        e->joined++;
+    e->used = bpf_ktime_get_coarse_ns();
+    if (!bpf_skb_load_bytes(skb, f->l4 + TCP_FLAGS_AT, &flags, 1) && flags & TCP_ENDS) {
+        e->hold_new = 1;
+        *(volatile __u32 *)&e->join = 0;
+    }
+    return 1;
+}
+
 /* The sum of the pseudo-header, which is in the checksum's place as long as that is to be made. */
 static __always_inline __be16
 pseudo_sum(const struct frame *f)

@@ -96,7 +96,7 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
         leave(e, p);
         return -1;
     }
-    if (is_held(e, p)) {
+    if (is_joined(skb, &f, e, p) || is_held(e, p)) {
         COUNT(cpu, held);
         return -1;
     }

@@ -17,7 +17,7 @@
 
 uint64_t now_ns;
 struct port_counters counted[7];
-static struct sw_port sw_port[7];
+struct sw_port sw_port[7];
 
 uint8_t
 tasks_locked(const struct tasks *q)

@@ -26,7 +26,8 @@ struct test {
     char why[256];
 };
 
-extern uint64_t now_ns; /* of the loop */
+extern uint64_t now_ns;           /* of the loop */
+extern struct sw_port sw_port[7]; /* by number from 1; LOCAL is the last */
 extern struct port_counters
     counted[7]; /* what ports were told, by number from 1; LOCAL is the last */
 

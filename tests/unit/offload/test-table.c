@@ -134,7 +134,14 @@ test_what_is_inserted_is_found(void **state)
     assert_int_equal(look(f, 0x12ff), id);
     assert_int_equal(look(f, 0x1334), -1);
     assert_int_equal(f->m.entry[id].op[0].arg, 9);
-    assert_int_equal(offload_insert(f->o, &r, &id), -EEXIST);
+    uint32_t same = ENTRIES;
+    assert_int_equal(offload_insert(f->o, &r, &same), -EEXIST);
+    assert_int_equal(same, id);
+    offload_join(f->o, id, true);
+    assert_true(offload_joins(f->o, id));
+    f->m.entry[id].hold_new = 0;
+    offload_join(f->o, id, false);
+    assert_true(!offload_joins(f->o, id) && f->m.entry[id].hold_new);
     offload_withdraw(f->o, id);
     assert_int_equal(f->m.port[7].entries, 0);
     assert_int_equal(look(f, 0x1234), -1);

@@ -91,7 +91,7 @@ uint64_t sw_drops(const struct sw *sw, enum drop_reason why);
 /* Why keys that workers asked for got no entry, beside OFFLOAD_REASONS. */
 #define SW_OFFLOAD_REASONS(R)                                                                      \
     R(full, "the kernel has no entry, mask or place free")                                         \
-    R(merged, "workers serve them better: they merge their segments")                              \
+    R(merged, "workers serve them better: they join TCP segments")                                 \
     R(changes, "changes withdrew their entry again and again, so it is not made for a while")      \
     R(busy, "workers ask for more entries than are looked at in a second")
 

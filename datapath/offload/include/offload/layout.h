@@ -64,7 +64,7 @@ struct offload_op {
 
 #define OFFLOAD_LIVE 1 /* state; else the entry is not to be used */
 
-/* Written by the switch, but for `used` and `hold_*`. */
+/* Written by the switch, but for `used`, `joined` and `hold_*`; a program ends `join`. */
 struct offload_entry {
     __u32 state;
     __u32 mask;      /* its place in offload_control */
@@ -78,6 +78,8 @@ struct offload_entry {
     __u32 covered;   /* an op sets what the transport's checksum covers */
     __u32 edits;     /* an op changes the packet */
     __u32 ports;     /* bits of ports whose liveness it depends on (offload_port_bit) */
+    __u32 join;      /* its TCP segments go to user space, which joins them */
+    __u32 joined;    /* how many went; processors may lose some of the others' */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -124,7 +126,7 @@ struct offload_control {
     C(hits)       /* packets that the kernel handled */                                            \
     C(misses)     /* of which no entry knew */                                                     \
     C(other)      /* of kinds that user space handles */                                           \
-    C(held)       /* while user space had earlier ones of the entry */                             \
+    C(held)       /* while user space had earlier ones of the entry, or joins its TCP segments */  \
     C(too_long)   /* for the output or its queue, or a tunnel's that only user space can edit */   \
     C(host)       /* that the host may want: it got them, too */                                   \
     C(unclaimed)  /* verdicts that the program at tc did not use */                                \

@@ -106,7 +106,7 @@ int offload_mask_due(const struct offload *o, const struct offload_rule *r);
 uint32_t offload_mask_of(const struct offload *o, uint32_t id);
 
 /* *id: the entry's number, below offload_options.entries.  -ENOSPC: no entry, mask or way is free.
- * -EEXIST: there is an entry for these packets. */
+ * -EEXIST: that entry is for these packets. */
 int offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id);
 
 /* No packet that arrives from now on finds the entry. */
@@ -115,6 +115,11 @@ void offload_withdraw(struct offload *o, uint32_t id);
 void offload_quiesce(struct offload *o);
 /* The number may be used again: after offload_withdraw and offload_quiesce. */
 void offload_release(struct offload *o, uint32_t id);
+
+/* Segments of TCP that the entry is for go to user space, which joins them; other packets stay. */
+void offload_join(struct offload *o, uint32_t id, bool on);
+bool offload_joins(const struct offload *o, uint32_t id);
+uint32_t offload_joined(const struct offload *o, uint32_t id); /* how many went, about */
 
 /* Hits since the entry was made, of all processors. */
 struct offload_hits offload_read(const struct offload *o, uint32_t id);

@@ -27,6 +27,7 @@ struct qos_link_info {
     uint32_t txqueuelen;
     uint32_t tx_queues;
     unsigned flags;  /* IFF_UP, IFF_RUNNING, IFF_LOWER_UP */
+    bool cuts_tcp;   /* the driver cuts super-packets of TCP (tx-tcp-segmentation) */
     bool is_virtual; /* no driver's: veth, tun, VLAN, bond, ... */
     uint64_t speed;  /* bit/s; 0: unknown */
     bool full_duplex;
