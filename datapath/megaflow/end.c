@@ -147,14 +147,17 @@ void
 offload_judge(struct sw_offload *f)
 {
     uint32_t now = (uint32_t)(clock_ns() / NS_PER_S);
+    uint64_t hits[OFFLOAD_MASKS] = {0};
     offload_sync(f);
     for (uint32_t i = f->n_live; i--;) {
         struct entry *e = f->live[i];
         bool moved = has_moved(f, e, now);
         judge_segments(f, e);
+        hits[offload_mask_of(f->o, e->id)] += e->read.frames - e->tick.frames;
         e->tick = e->read;
         if (moved)
             offload_take_out(f, e, GONE_CHANGED);
     }
+    offload_order_masks(f->o, hits);
     offload_finish(f);
 }

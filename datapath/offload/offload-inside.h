@@ -34,6 +34,7 @@ struct offload {
     uint32_t n_free;
     uint32_t (*under)[OFFLOAD_MASKS];     /* by the port's place: its entries under each mask */
     uint8_t *held;                        /* by the port's place: masks that it has entries under */
+    uint8_t order[OFFLOAD_MASKS];         /* places of masks as they are looked under; n_masks */
     uint64_t meters[OFFLOAD_METERS / 64]; /* bits: the place is taken */
     uint64_t linger_ns;
     struct offload_programs *programs; /* NULL: only memory, for tests */

@@ -103,13 +103,52 @@ covers(const struct offload_mask *m, const uint64_t *bits)
     return !missing;
 }
 
-static unsigned
-last_mask(const struct offload_control *c)
+/* For programs, which may read either one first: so a mask that comes or goes is at the order's end meanwhile. */
+static void
+publish_order(struct offload *o, uint32_t n)
 {
-    unsigned n = OFFLOAD_MASKS;
-    while (n && !c->mask[n - 1].used)
-        n--;
-    return n;
+    struct offload_control *c = o->m.control;
+    uint64_t order = 0;
+    for (uint32_t i = OFFLOAD_MASKS; i--;)
+        order = order << 4 | o->order[i];
+    wide_store_release((uint64_t *)&c->order, order);
+    store_release(&c->n_masks, n);
+}
+
+static void
+mask_comes(struct offload *o, unsigned place)
+{
+    uint32_t n = o->m.control->n_masks;
+    o->order[n] = (uint8_t)place;
+    publish_order(o, n + 1);
+}
+
+static void
+mask_goes(struct offload *o, unsigned place)
+{
+    uint32_t last = o->m.control->n_masks - 1, i = 0;
+    while (o->order[i] != place)
+        i++;
+    memmove(&o->order[i], &o->order[i + 1], last - i);
+    o->order[last] = (uint8_t)place;
+    publish_order(o, last);
+}
+
+void
+offload_order_masks(struct offload *o, const uint64_t hits[OFFLOAD_MASKS])
+{
+    uint32_t n = o->m.control->n_masks;
+    bool moved = false;
+    for (uint32_t i = 1; i < n; i++) {
+        uint8_t place = o->order[i];
+        uint32_t to = i;
+        for (; to && hits[o->order[to - 1]] < hits[place]; to--)
+            o->order[to] = o->order[to - 1];
+        o->order[to] = place;
+        moved |= to != i;
+    }
+    if (moved)
+        publish_order(o, n);
 }
 
 /* The mask of these bits; where no place from `from` to `to` is free, one with more.  -1: there is none. */
@@ -182,7 +221,10 @@ use_mask(struct offload *o, const uint64_t *key, unsigned i, int delta)
     o->under[place][i] = was + (uint32_t)delta;
     o->held[place] = (uint8_t)(o->held[place] + (o->under[place][i] != 0) - (was != 0));
     store_release(&c->mask[i].used, c->mask[i].used + (uint32_t)delta);
-    store_release(&c->n_masks, last_mask(c));
+    if (delta > 0 && c->mask[i].used == 1)
+        mask_comes(o, i);
+    else if (!c->mask[i].used)
+        mask_goes(o, i);
 }
 
 /* Is there a mask of these bits, or a place for one? */

@@ -95,7 +95,8 @@ static int
 look_up(const struct fixture *f, const uint64_t *key)
 {
     const struct offload_control *c = f->m.control;
-    for (unsigned i = 0; i < c->n_masks; i++) {
+    for (unsigned n = 0; n < c->n_masks; n++) {
+        unsigned i = c->order >> 4 * n & 15;
         const struct offload_mask *m = &c->mask[i];
         uint32_t hash = hash_of(c, m, key);
         for (int k = 0; m->used && k < OFFLOAD_WAYS; k++) {
@@ -192,6 +193,34 @@ test_masks_are_few(void **state)
     assert_int_equal(look_up(f, (const uint64_t *)whole.key),
                      -1); /* the mask has the whole field */
     assert_int_equal(offload_insert(f->o, &none, &id), -ENOSPC);
+}
+
+/* The masks' places, in the order in which programs look. */
+static void
+check_order(const struct fixture *f, unsigned n, const uint8_t *places)
+{
+    assert_int_equal(f->m.control->n_masks, n);
+    for (unsigned i = 0; i < n; i++)
+        assert_int_equal(f->m.control->order >> 4 * i & 15, places[i]);
+}
+
+static void
+test_masks_by_use(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id[4];
+    for (unsigned i = 0; i < 4; i++) {
+        struct offload_rule r = rule_to_fill(i);
+        assert_int_equal(offload_insert(f->o, &r, &id[i]), 0);
+    }
+    check_order(f, 4, (const uint8_t[]){0, 1, 2, 3});
+    offload_order_masks(f->o, (const uint64_t[OFFLOAD_MASKS]){5, 0, 7, 5});
+    check_order(f, 4, (const uint8_t[]){2, 0, 3, 1});
+    offload_withdraw(f->o, id[0]);
+    check_order(f, 3, (const uint8_t[]){2, 3, 1});
+    struct offload_rule r = rule_to_fill(5);
+    assert_int_equal(offload_insert(f->o, &r, &id[0]), 0);
+    check_order(f, 4, (const uint8_t[]){2, 3, 1, 0});
 }
 
 /* Withdraws the entries of a mask.  How many are left. */
@@ -372,16 +401,11 @@ main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(test_##name, setup, teardown)
-        TEST(the_hash_has_a_secret),
-        TEST(what_is_inserted_is_found),
-        TEST(masks_are_few),
-        TEST(masks_are_shared),
-        TEST(default_of_entries),
-        TEST(entries_are_bounded),
-        TEST(hits),
-        TEST(stale_ports),
-        TEST(quiesce_ends),
-        TEST(rule_of_a_key),
-        TEST(meters)};
+        TEST(the_hash_has_a_secret), TEST(what_is_inserted_is_found),
+        TEST(masks_by_use),          TEST(masks_are_few),
+        TEST(masks_are_shared),      TEST(default_of_entries),
+        TEST(entries_are_bounded),   TEST(hits),
+        TEST(stale_ports),           TEST(quiesce_ends),
+        TEST(rule_of_a_key),         TEST(meters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

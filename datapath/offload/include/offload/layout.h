@@ -109,7 +109,7 @@ struct offload_mask {
 
 struct offload_control {
     __u32 on;      /* 0: every packet goes to user space */
-    __u32 n_masks; /* places from here on are free */
+    __u32 n_masks; /* that have entries */
     __u32 sets;    /* - 1; a power of two less one */
     __u32 magic;   /* of verdicts; random, not 0 */
     __u32 entries; /* at most */
@@ -118,6 +118,7 @@ struct offload_control {
     __u32 uso;     /* rings take UDP's super-packets */
     __u64 linger;  /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
+    __u64 order; /* of their places, four bits each, the first one lowest */
     struct offload_mask mask[OFFLOAD_MASKS];
 };
 

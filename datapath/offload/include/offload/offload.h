@@ -105,6 +105,9 @@ bool offload_rule_covered(const struct offload_rule *r);
 int offload_mask_due(const struct offload *o, const struct offload_rule *r);
 uint32_t offload_mask_of(const struct offload *o, uint32_t id);
 
+/* Masks under which more packets were found are looked under first.  hits: by offload_mask_of. */
+void offload_order_masks(struct offload *o, const uint64_t hits[OFFLOAD_MASKS]);
+
 /* *id: the entry's number, below offload_options.entries.  -ENOSPC: no entry, mask or way is free.
  * -EEXIST: that entry is for these packets. */
 int offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id);
