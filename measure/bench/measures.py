@@ -16,6 +16,7 @@ PLENTY = 30_000_000_000 # bit/s of a queue that is to limit nothing
 ESTABLISHED = 300_000   # packets/s of flows that are known
 SLOW = 10_000_000       # bit/s of a queue beside which a round trip is measured
 MTU, PAYLOAD = 1514, 1448   # of a TCP segment: with its Ethernet header, as queues count it; its data
+LEARN = 3               # seconds, before connections count
 HEAVY = 240             # tables that a packet goes through where the switch is to be the limit
 HEAVY_RATE = 15_000     # packets/s offered to that from a side, more than a worker forwards
 
@@ -89,6 +90,12 @@ def tcp(streams, offloads, load=None):
     return given(load, measure)
 
 
+def tcp_bare(subject, seconds):
+    """Neither hosts nor ports have offloads"""
+    with subject.net.bare():
+        return {'Gbit/s': subject.net.tcp(seconds)}
+
+
 def small(flows, load=None):
     """flows 0: each packet a new microflow"""
     return given(load, lambda subject, seconds:
@@ -137,8 +144,9 @@ def round_trip_beside_bulk(subject, seconds):
 
 
 def connections(clients, load=None, ports=(80,)):
-    """That each carry a request and an answer"""
+    """That each carry a request and an answer; not the first seconds, in which caches fill"""
     def measure(subject, seconds):
+        subject.net.connections(clients, LEARN, ports)
         rate, p50, p99 = subject.net.connections(clients, seconds, ports)
         return {'connections/s': rate, 'us p50': p50, 'us p99': p99}
     return given(load, measure)
@@ -157,6 +165,17 @@ def round_trip(gap_us, load=None, beside=0):
             subject.net.offloads(True)
         return {'us p50': p50, 'us p99': p99}
     return given(load, measure)
+
+
+def round_trip_after_segments(subject, seconds):
+    """Of UDP by the same rule, just after a stream of TCP segments"""
+    subject.net.offloads(False)
+    try:
+        subject.net.tcp(3)
+        p50, p99 = subject.net.round_trips(seconds, 0)
+    finally:
+        subject.net.offloads(True)
+    return {'us p50': p50, 'us p99': p99}
 
 
 def workers(flows):
@@ -338,6 +357,7 @@ TESTS = {
     'tcp4': row('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True)),
     'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False)),
     'tcp4-off': row('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False)),
+    'tcp1-bare': row('TCP, 1 stream, no offloads at hosts and ports', 'Gbit/s', tcp_bare),
     'small': row('64-byte packets, 1 microflow', 'packets/s', small(1)),
     'small10k': row(f'64-byte packets, {MANY}', 'packets/s', small(10000)),
     'flows1m': row(f'{MANY}, 1,000,000 flows of mixed masks', 'packets/s',
@@ -384,6 +404,7 @@ TESTS = {
                     BOTH, lower=True),
     'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*SWITCHES, 'crowded', 'busy'),
                lower=True, figures=('us p50', 'us p99')),
+    'rtt-after': row('round trip after a stream of TCP segments', 'us p50', round_trip_after_segments, lower=True),
     'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
     'rtt-loaded': row(f'round trip beside {BESIDE:,} packets/s', 'us p50',
                     round_trip(0, beside=BESIDE), lower=True),

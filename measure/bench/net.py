@@ -107,6 +107,20 @@ class Network:
                              'tx', word))
         self.offload = on
 
+    @contextlib.contextmanager
+    def bare(self):
+        """No offloads at the switch's ports either: what it sends as a super-packet the kernel cuts again"""
+        def set_all(word):
+            for port in 's1', 's2':
+                run(*self.inside('sw', 'ethtool', '-K', port, 'tso', word, 'gso', word))
+        self.offloads(False)
+        set_all('off')
+        try:
+            yield
+        finally:
+            set_all('on')
+            self.offloads(True)
+
     def link_rate(self, rate):
         """What h1's link carries, bit/s; 0: what it can"""
         limit_link(self.inside('h1', 'tc'), rate)
