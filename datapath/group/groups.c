@@ -315,25 +315,17 @@ modify_group(struct groups *g, const struct of_group_mod *m, uint64_t now)
     return err;
 }
 
-/* Removes the group and the flows that forward to it (6.5). */
-static int
-drop_group(struct groups *g, struct group *gr)
-{
-    uint32_t most = UINT32_MAX;
-    int err = refs_remove_users(&g->refs, gr->id, &most, g->ops.remove_user, g->ops.env.sw);
-    return err ? err : idmap_drop(&g->map, gr);
-}
-
-bool
-groups_remove_users(struct groups *g, uint32_t id, uint32_t most)
+int
+groups_remove_users(const struct groups *g, uint32_t id, uint32_t most,
+                    int (*remove)(void *ctx, struct flow *f), void *ctx)
 {
     uint32_t pos = 0;
-    bool all = id == OFPG_ALL;
-    for (const struct group *gr = all ? groups_each(g, &pos) : groups_find(g, id); gr;
-         gr = all ? groups_each(g, &pos) : NULL)
-        if (refs_remove_users(&g->refs, gr->id, &most, g->ops.remove_user, g->ops.env.sw))
-            return true;
-    return false;
+    int err = 0;
+    if (id != OFPG_ALL)
+        return refs_remove_users(&g->refs, id, &most, remove, ctx);
+    for (const struct group *gr; !err && (gr = groups_each(g, &pos));)
+        err = refs_remove_users(&g->refs, gr->id, &most, remove, ctx);
+    return err;
 }
 
 int
@@ -355,11 +347,11 @@ delete_groups(struct groups *g, const struct of_group_mod *m)
         uint32_t pos = 0;
         int err = 0;
         for (struct group *gr; !err && (gr = groups_each(g, &pos));)
-            err = drop_group(g, gr);
+            err = idmap_drop(&g->map, gr);
         return err;
     }
     struct group *gr = groups_find(g, m->group_id);
-    return gr ? drop_group(g, gr) : 0;
+    return gr ? idmap_drop(&g->map, gr) : 0;
 }
 
 int

@@ -22,20 +22,18 @@ struct meters {
     unsigned n_workers;
     const struct meter_sharing *sharing; /* NULL: none */
     uint32_t most;
-    int (*remove_user)(void *ctx, struct flow *f);
-    void *ctx;
 };
 
 static void free_meter(void *arg);
 static void inherit(void *meter, void *old);
 
 struct meters *
-meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f), void *ctx)
+meters_new(unsigned n_workers)
 {
     struct meters *m = calloc(1, sizeof *m);
     if (!m)
         return NULL;
-    *m = (struct meters){.n_workers = n_workers, .remove_user = remove_user, .ctx = ctx};
+    m->n_workers = n_workers;
     static const struct idmap_ops map_ops = {free_meter, NULL, inherit};
     idmap_init(&m->map, &map_ops, m);
     refs_init(&m->refs);
@@ -291,25 +289,17 @@ modify_meter(struct meters *m, const struct of_meter_mod *r, uint64_t now)
     return err;
 }
 
-/* Removes the meter and the flows that use it (6.5). */
-static int
-drop_meter(struct meters *m, struct meter *mt)
-{
-    uint32_t most = UINT32_MAX;
-    int err = refs_remove_users(&m->refs, mt->id, &most, m->remove_user, m->ctx);
-    return err ? err : idmap_drop(&m->map, mt);
-}
-
-bool
-meters_remove_users(struct meters *m, uint32_t id, uint32_t most)
+int
+meters_remove_users(const struct meters *m, uint32_t id, uint32_t most,
+                    int (*remove)(void *ctx, struct flow *f), void *ctx)
 {
     uint32_t pos = 0;
-    bool all = id == OFPM_ALL;
-    for (const struct meter *mt = all ? meters_each(m, &pos) : meters_find(m, id); mt;
-         mt = all ? meters_each(m, &pos) : NULL)
-        if (refs_remove_users(&m->refs, mt->id, &most, m->remove_user, m->ctx))
-            return true;
-    return false;
+    int err = 0;
+    if (id != OFPM_ALL)
+        return refs_remove_users(&m->refs, id, &most, remove, ctx);
+    for (const struct meter *mt; !err && (mt = meters_each(m, &pos));)
+        err = refs_remove_users(&m->refs, mt->id, &most, remove, ctx);
+    return err;
 }
 
 static int
@@ -319,11 +309,11 @@ delete_meters(struct meters *m, const struct of_meter_mod *r)
         uint32_t pos = 0;
         int err = 0;
         for (struct meter *mt; !err && (mt = meters_each(m, &pos));)
-            err = drop_meter(m, mt);
+            err = idmap_drop(&m->map, mt);
         return err;
     }
     struct meter *mt = meters_find(m, r->meter_id);
-    return mt ? drop_meter(m, mt) : 0; /* deleting an unknown meter is no error (6.5) */
+    return mt ? idmap_drop(&m->map, mt) : 0; /* deleting an unknown meter is no error (6.5) */
 }
 
 int

@@ -33,28 +33,6 @@ port_exists(void *ctx, uint32_t no)
 }
 
 static void
-flow_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-    struct sw *sw = ctx;
-    groups_refer(sw->dp.groups, f, p, delta);
-    meters_refer(sw->dp.meters, f, p, delta);
-}
-
-static int
-group_deleted(void *ctx, struct flow *f)
-{
-    struct sw *sw = ctx;
-    return tables_remove(sw->dp.tables, f, OFPRR_GROUP_DELETE, loop_now(sw->loop));
-}
-
-static int
-meter_deleted(void *ctx, struct flow *f)
-{
-    struct sw *sw = ctx;
-    return tables_remove(sw->dp.tables, f, OFPRR_DELETE, loop_now(sw->loop));
-}
-
-static void
 queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
               uint32_t priority, uint64_t most)
 {
@@ -103,19 +81,18 @@ static int
 make_tables(struct sw *sw)
 {
     bool kernel = sw->offload != NULL;
-    struct groups_ops gops = {.env = sw_compile_env(sw),
-                              .port_exists = port_exists,
-                              .remove_user = group_deleted,
-                              .kernel = kernel};
+    struct groups_ops gops = {
+        .env = sw_compile_env(sw), .port_exists = port_exists, .kernel = kernel};
     gops.env.queue_ports = NULL; /* a slice's buckets output to its own ports only */
+    sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
+    sw->dp.meters = meters_new(sw->dp.n_workers);
     struct tables_ops tops = {.env = sw_compile_env(sw),
+                              .groups = sw->dp.groups,
+                              .meters = sw->dp.meters,
                               .removed = sw_flow_removed,
-                              .refers = flow_refers,
                               .pause = between_flows,
                               .ctx = sw,
                               .kernel = kernel};
-    sw->dp.groups = groups_new(sw->dp.n_workers, &gops);
-    sw->dp.meters = meters_new(sw->dp.n_workers, meter_deleted, sw);
     sw->dp.normal = normal_new();
     sw->dp.group_fwd = sw->opt.reserved | DP_GROUP_STP;
     sw->dp.tables = tables_new(sw->opt.n_tables, sw->dp.n_workers, &tops);

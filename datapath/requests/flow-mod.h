@@ -19,7 +19,6 @@ int sw_flow_delete(struct sw *sw, struct conn *c, const struct of_msg *m);
 int sw_flow_modify(struct sw *sw, struct conn *c, const struct of_msg *m, bool *none);
 
 /* Deletes a group or meter, and all flows that use it, in the same way. */
-int sw_group_delete(struct sw *sw, struct conn *c, const struct of_msg *m);
-int sw_meter_delete(struct sw *sw, struct conn *c, const struct of_msg *m);
+int sw_delete_with_flows(struct sw *sw, struct conn *c, const struct of_msg *m);
 
 #endif

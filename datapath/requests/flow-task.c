@@ -23,8 +23,8 @@ struct flow_task {
     struct tables_modify *modify; /* what becomes of them; NULL: they are deleted */
     bool resets;                  /* their counters begin anew */
     uint32_t buffer_id;           /* of a packet that goes through the tables then */
-    uint32_t group_id;            /* instead: deleted with all flows that use it; OFPG_ANY: none */
-    uint32_t meter_id;            /* likewise; 0: none */
+    uint8_t type; /* OFPT_GROUP_MOD, OFPT_METER_MOD: deletes this id and the flows that use it */
+    uint32_t id;
     int err;
 };
 
@@ -33,7 +33,7 @@ make_task(struct sw *sw)
 {
     struct flow_task *s = malloc(sizeof *s);
     if (s)
-        *s = (struct flow_task){.sw = sw, .group_id = OFPG_ANY, .buffer_id = OFP_NO_BUFFER};
+        *s = (struct flow_task){.sw = sw, .type = OFPT_FLOW_MOD, .buffer_id = OFP_NO_BUFFER};
     return s;
 }
 
@@ -80,14 +80,23 @@ change_one(const struct flow_task *s, struct flow *f)
                      : tables_remove(s->sw->dp.tables, f, OFPRR_DELETE, now);
 }
 
+/* A group or a meter with at most so many flows. */
+static int
+delete_with_flows(const struct sw *sw, uint8_t type, uint32_t id, uint32_t most)
+{
+    uint64_t now = loop_now(sw->loop);
+    const struct of_group_mod group = {.command = OFPGC_DELETE, .group_id = id};
+    const struct of_meter_mod meter = {.command = OFPMC_DELETE, .meter_id = id};
+    return type == OFPT_GROUP_MOD ? tables_group_mod(sw->dp.tables, &group, most, now)
+                                  : tables_meter_mod(sw->dp.tables, &meter, most, now);
+}
+
 /* Returns whether there is more to do. */
 static bool
 change_some(struct flow_task *s)
 {
-    if (s->group_id != OFPG_ANY)
-        return groups_remove_users(s->sw->dp.groups, s->group_id, AT_ONCE);
-    if (s->meter_id)
-        return meters_remove_users(s->sw->dp.meters, s->meter_id, AT_ONCE);
+    if (s->type != OFPT_FLOW_MOD)
+        return (s->err = delete_with_flows(s->sw, s->type, s->id, AT_ONCE)) == -EAGAIN;
     for (int i = 0; i < AT_ONCE && s->at < s->n && !s->err; i++) {
         s->err = change_one(s, s->v[s->at]);
         flow_release(s->v[s->at++]);
@@ -113,19 +122,10 @@ run(void *ctx, uint64_t deadline)
 static int
 finish(const struct flow_task *s)
 {
-    struct sw *sw = s->sw;
-    uint64_t now = loop_now(sw->loop);
-    if (s->group_id != OFPG_ANY)
-        return groups_mod(sw->dp.groups,
-                          &(struct of_group_mod){.command = OFPGC_DELETE, .group_id = s->group_id},
-                          now);
-    if (s->meter_id)
-        return meters_mod(sw->dp.meters,
-                          &(struct of_meter_mod){.command = OFPMC_DELETE, .meter_id = s->meter_id},
-                          now);
     if (s->err)
         return s->err == -ENOMEM ? OF_FLOW_MOD_FAILED(TABLE_FULL) : s->err;
-    return s->buffer_id == OFP_NO_BUFFER ? 0 : sw_buffer_release(sw, s->request.conn, s->buffer_id);
+    return s->buffer_id == OFP_NO_BUFFER ? 0
+                                         : sw_buffer_release(s->sw, s->request.conn, s->buffer_id);
 }
 
 static void
@@ -185,23 +185,14 @@ sw_flow_modify(struct sw *sw, struct conn *c, const struct of_msg *m, bool *none
 }
 
 int
-sw_group_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
+sw_delete_with_flows(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    uint32_t id = ((const struct of_group_mod *)m->body)->group_id;
-    int err = groups_check_delete(sw->dp.groups, id);
-    struct flow_task *s = err ? NULL : make_task(sw);
-    if (!s)
-        return err ? err : groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
-    s->group_id = id;
-    return begin(s, c, m);
-}
-
-int
-sw_meter_delete(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
+    uint32_t id = m->type == OFPT_GROUP_MOD ? ((const struct of_group_mod *)m->body)->group_id
+                                            : ((const struct of_meter_mod *)m->body)->meter_id;
     struct flow_task *s = make_task(sw);
     if (!s)
-        return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
-    s->meter_id = ((const struct of_meter_mod *)m->body)->meter_id;
+        return delete_with_flows(sw, m->type, id, UINT32_MAX);
+    s->type = m->type;
+    s->id = id;
     return begin(s, c, m);
 }

@@ -13,7 +13,7 @@
 static int
 group_mod(struct sw *sw, const struct of_msg *m)
 {
-    return groups_mod(sw->dp.groups, m->body, loop_now(sw->loop));
+    return tables_group_mod(sw->dp.tables, m->body, UINT32_MAX, loop_now(sw->loop));
 }
 
 static int
@@ -21,7 +21,7 @@ handle_group_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_group_mod *q = m->body;
     if (q->command == OFPGC_DELETE)
-        return sw_group_delete(sw, c, m);
+        return sw_delete_with_flows(sw, c, m);
     return group_mod(sw, m);
 }
 

@@ -12,7 +12,7 @@
 static int
 meter_mod(struct sw *sw, const struct of_msg *m)
 {
-    return meters_mod(sw->dp.meters, m->body, loop_now(sw->loop));
+    return tables_meter_mod(sw->dp.tables, m->body, UINT32_MAX, loop_now(sw->loop));
 }
 
 static int
@@ -20,7 +20,7 @@ handle_meter_mod(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     const struct of_meter_mod *q = m->body;
     if (q->command == OFPMC_DELETE && q->meter_id)
-        return sw_meter_delete(sw, c, m);
+        return sw_delete_with_flows(sw, c, m);
     return meter_mod(sw, m);
 }
 

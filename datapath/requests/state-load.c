@@ -92,8 +92,8 @@ load_table(struct sw *sw, const struct of_msg *m)
 {
     uint64_t now = loop_now(sw->loop);
     switch (m->type) {
-    case OFPT_METER_MOD: return meters_mod(sw->dp.meters, m->body, now);
-    case OFPT_GROUP_MOD: return groups_mod(sw->dp.groups, m->body, now);
+    case OFPT_METER_MOD: return tables_meter_mod(sw->dp.tables, m->body, UINT32_MAX, now);
+    case OFPT_GROUP_MOD: return tables_group_mod(sw->dp.tables, m->body, UINT32_MAX, now);
     default: sw_bind_queues(sw, owner_of(sw, m->body)); return sw_flow_mod(sw, m->body);
     }
 }
@@ -148,8 +148,8 @@ empty_tables(struct sw *sw)
     const struct of_group_mod groups = {.command = OFPGC_DELETE, .group_id = OFPG_ALL};
     const struct of_meter_mod meters = {.command = OFPMC_DELETE, .meter_id = OFPM_ALL};
     sw_flow_mod(sw, &flows);
-    groups_mod(sw->dp.groups, &groups, now);
-    meters_mod(sw->dp.meters, &meters, now);
+    tables_group_mod(sw->dp.tables, &groups, UINT32_MAX, now);
+    tables_meter_mod(sw->dp.tables, &meters, UINT32_MAX, now);
 }
 
 int

@@ -94,7 +94,10 @@ refers(struct tables *t, struct flow *f, struct program *p, int delta)
     uint32_t *n_goto = &t->table[f->table_id].n_goto;
     if (p->goto_table != NO_TABLE)
         store_relaxed(n_goto, *n_goto + (uint32_t)delta);
-    t->ops.refers(t->ops.ctx, f, p, delta);
+    if (t->ops.groups)
+        groups_refer(t->ops.groups, f, p, delta);
+    if (t->ops.meters)
+        meters_refer(t->ops.meters, f, p, delta);
 }
 
 static struct classifier *

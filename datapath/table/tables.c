@@ -4,6 +4,7 @@
 
 #include <shared/rcu.h>
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -257,6 +258,43 @@ tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now)
 {
     t->now = now;
     return flow_remove(t, f, reason);
+}
+
+static int
+without_group(void *ctx, struct flow *f)
+{
+    return flow_remove(ctx, f, OFPRR_GROUP_DELETE);
+}
+
+int
+tables_group_mod(struct tables *t, const struct of_group_mod *m, uint32_t most, uint64_t now)
+{
+    bool deletes = m->command == OFPGC_DELETE;
+    int err = deletes ? groups_check_delete(t->ops.groups, m->group_id) : 0;
+    t->now = now;
+    if (deletes && !err)
+        err = groups_remove_users(t->ops.groups, m->group_id, most, without_group, t);
+    if (err)
+        return err == -ENOMEM ? OF_GROUP_MOD_FAILED(OUT_OF_GROUPS) : err;
+    return groups_mod(t->ops.groups, m, now);
+}
+
+static int
+without_meter(void *ctx, struct flow *f)
+{
+    return flow_remove(ctx, f, OFPRR_DELETE);
+}
+
+int
+tables_meter_mod(struct tables *t, const struct of_meter_mod *m, uint32_t most, uint64_t now)
+{
+    int err = 0;
+    t->now = now;
+    if (m->command == OFPMC_DELETE)
+        err = meters_remove_users(t->ops.meters, m->meter_id, most, without_meter, t);
+    if (err)
+        return err == -ENOMEM ? OF_METER_MOD_FAILED(OUT_OF_METERS) : err;
+    return meters_mod(t->ops.meters, m, now);
 }
 
 static int

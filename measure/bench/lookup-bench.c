@@ -44,11 +44,6 @@ no_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 {
 }
 
-static void
-no_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
 static struct of_oxm
 oxm(enum oxm_field field, uint64_t value)
 {
@@ -123,8 +118,7 @@ static void
 measure(uint32_t flows, uint32_t masks)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = no_removed,
-                             .refers = no_refers};
+                             .removed = no_removed};
     struct tables *t = tables_new(1, 1, &ops);
     struct flow_cache *c = flow_cache_new(CACHE);
     struct flow_key *keys = malloc(KEYS * sizeof *keys);

@@ -79,30 +79,19 @@ no_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 {
 }
 
-static void
-no_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
-static int
-no_deleted(void *ctx, struct flow *f)
-{
-    return 0;
-}
-
 static struct dp *
 new_dp(unsigned workers)
 {
     struct dp *dp = calloc(1, sizeof *dp);
     struct port_list *l = calloc(1, sizeof *l + 2 * sizeof l->v[0]);
     struct compile_env env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id};
-    struct groups_ops gops = {.env = env, .port_exists = any_id, .remove_user = no_deleted};
-    struct tables_ops tops = {.env = env, .removed = no_removed, .refers = no_refers};
+    struct groups_ops gops = {.env = env, .port_exists = any_id};
+    struct tables_ops tops = {.env = env, .removed = no_removed};
     if (!dp || !l)
         abort();
     dp->n_workers = workers;
     dp->groups = groups_new(workers, &gops);
-    dp->meters = meters_new(workers, no_deleted, NULL);
+    dp->meters = meters_new(workers);
     dp->normal = normal_new();
     dp->tables = tables_new(TABLES, workers, &tops);
     for (uint32_t i = 0; i < 2; i++)

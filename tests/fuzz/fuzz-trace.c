@@ -100,17 +100,6 @@ no_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 }
 
 static void
-no_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
-static int
-no_deleted(void *ctx, struct flow *f)
-{
-    return 0;
-}
-
-static void
 must(int err)
 {
     if (err)
@@ -169,8 +158,8 @@ new_dp(void)
                             (char *)"weight=2", (char *)"nw_dec,output=3"};
     struct of_arena arena;
     struct compile_env env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id};
-    struct groups_ops gops = {.env = env, .port_exists = any_id, .remove_user = no_deleted};
-    struct tables_ops tops = {.env = env, .removed = no_removed, .refers = no_refers};
+    struct groups_ops gops = {.env = env, .port_exists = any_id};
+    struct tables_ops tops = {.env = env, .removed = no_removed};
     of_arena_init(&arena, 1 << 20);
     struct of_parse p = {.arena = &arena};
     struct of_group_mod gm = {.command = OFPGC_ADD, .type = OFPGT_SELECT, .group_id = 1};
@@ -184,7 +173,7 @@ new_dp(void)
     dp.ports = l;
     dp.n_workers = 1;
     dp.groups = groups_new(1, &gops);
-    dp.meters = meters_new(1, no_deleted, NULL);
+    dp.meters = meters_new(1);
     dp.normal = normal_new();
     dp.tables = tables_new(4, 1, &tops);
     must(of_parse_buckets(&p, words, 4, &gm.buckets));

@@ -133,29 +133,8 @@ meter_ok(void *ctx, uint32_t id)
 }
 
 static void
-on_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-    struct fixture *fx = ctx;
-    groups_refer(fx->dp->groups, f, p, delta);
-    meters_refer(fx->dp->meters, f, p, delta);
-}
-
-static void
 on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
-}
-
-static int
-on_group_deleted(void *ctx, struct flow *f)
-{
-    struct fixture *fx = ctx;
-    return tables_remove(fx->dp->tables, f, OFPRR_GROUP_DELETE, fx->world.now);
-}
-
-static int
-on_meter_deleted(void *ctx, struct flow *f)
-{
-    return 0;
 }
 
 static int
@@ -209,22 +188,20 @@ fixture_of_tables(uint32_t cache_entries, unsigned n_tables)
     fx->dp = calloc(1, sizeof *fx->dp);
     fx->io = calloc(1, sizeof *fx->io);
     static const struct meter_sharing no_places = {.take = take_none};
-    struct groups_ops gops = {.env = compile_env(fx),
-                              .port_exists = port_exists,
-                              .remove_user = on_group_deleted,
-                              .kernel = true};
-    struct tables_ops tops = {.env = compile_env(fx),
-                              .removed = on_removed,
-                              .refers = on_refers,
-                              .ctx = fx,
-                              .kernel = true};
+    struct groups_ops gops = {.env = compile_env(fx), .port_exists = port_exists, .kernel = true};
     fx->world.now = UINT64_C(1000000000000);
     fx->oracle.world = &fx->world;
     of_arena_init(&fx->arena, 256u << 20);
     fx->pool = packet_pool_new(64u << 20);
     fx->dp->n_workers = 1;
     fx->dp->groups = groups_new(1, &gops);
-    fx->dp->meters = meters_new(1, on_meter_deleted, fx);
+    fx->dp->meters = meters_new(1);
+    struct tables_ops tops = {.env = compile_env(fx),
+                              .groups = fx->dp->groups,
+                              .meters = fx->dp->meters,
+                              .removed = on_removed,
+                              .ctx = fx,
+                              .kernel = true};
     meters_share(fx->dp->meters, &no_places);
     fx->dp->normal = normal_new();
     fx->dp->tables = tables_new(n_tables, 1, &tops);
@@ -304,7 +281,7 @@ fixture_flow_mod(struct fixture *fx, const struct of_flow_mod *fm, char *why)
 bool
 fixture_group_mod(struct fixture *fx, const struct of_group_mod *gm, char *why)
 {
-    int err = groups_mod(fx->dp->groups, gm, fx->world.now);
+    int err = tables_group_mod(fx->dp->tables, gm, UINT32_MAX, fx->world.now);
     rcu_turn();
     if (err && of_err_type(err) == OFPET_BAD_ACTION)
         return true;

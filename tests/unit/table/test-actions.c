@@ -105,11 +105,6 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
 }
 
-static void
-ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
 static int
 try_flow(struct tables *t, uint8_t table, const char *actions)
 {
@@ -138,8 +133,7 @@ static unsigned
 steps_ahead(const char *actions)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct tables *t = tables_new(2, 1, &ops);
     struct flow_cache *c = flow_cache_new(8);
     struct flow_key key = {{{0}}};
@@ -183,8 +177,7 @@ test_experimenters(void **state)
         {"write:experimenter=0x514f5346:0000000200000000", OF_BAD_ACTION(BAD_EXP_TYPE)},
     };
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct tables *t = tables_new(2, 1, &ops);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (try_flow(t, 1, rows[i].actions) != rows[i].err)

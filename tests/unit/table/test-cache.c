@@ -38,11 +38,6 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
 }
 
-static void
-ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
 /* Adds or deletes a flow of one in_port, or of one metadata value.  Those of the first table lead to
  * the second, but for the ones that end there or change the key on the way. */
 static void
@@ -93,8 +88,7 @@ static void
 check(uint32_t entries, uint32_t change_every)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct tables *t = tables_new(TABLES, 1, &ops);
     struct flow_cache *c = flow_cache_new(entries);
     struct flow_key keys[KEYS] = {{{{0}}}};
@@ -189,8 +183,7 @@ static struct two_tables *
 two_tables_new(void)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct two_tables *x = calloc(1, sizeof *x);
     x->t = tables_new(TABLES + 1, 1, &ops); /* no path leads to the last one */
     x->c = flow_cache_new(4096);
@@ -327,8 +320,7 @@ static void
 test_masks_are_few(void **state)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct tables *t = tables_new(TABLES, 1, &ops);
     struct flow_cache *c = flow_cache_new(1024);
     for (unsigned bits = 1; bits <= 64; bits++) {
@@ -359,8 +351,7 @@ static void
 test_ways_part(void **state)
 {
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct flow_key keys[4] = {{{{0}}}};
     static const unsigned steps[4] = {3, 2, 3, 1}; /* through 1, to 2, through 1, nowhere */
     struct tables *t = tables_new(3, 1, &ops);

@@ -76,11 +76,6 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
 }
 
-static void
-ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
 /* port 0: an empty match. */
 static void
 change(struct tables *t, uint8_t command, uint8_t table, uint32_t port, uint16_t priority,
@@ -137,8 +132,7 @@ static void
 run(void (*all)(struct tables *, uint64_t), bool cached)
 {
     struct tables_ops ops = {.env = {.port_ok = any, .group_ok = any, .meter_ok = any},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct reader r = {.t = tables_new(2, 1, &ops), .cached = cached};
     pthread_t thread;
     all(r.t, 1);

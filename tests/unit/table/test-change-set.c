@@ -62,38 +62,17 @@ on_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
     w->removed_sum += (flow_program(f)->cookie + 1) * (reason + 1u);
 }
 
-static void
-on_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-    struct world *w = ctx;
-    groups_refer(w->g, f, p, delta);
-    meters_refer(w->m, f, p, delta);
-}
-
-static int
-group_deleted(void *ctx, struct flow *f)
-{
-    struct world *w = ctx;
-    return tables_remove(w->t, f, OFPRR_GROUP_DELETE, w->now);
-}
-
-static int
-meter_deleted(void *ctx, struct flow *f)
-{
-    struct world *w = ctx;
-    return tables_remove(w->t, f, OFPRR_DELETE, w->now);
-}
-
 static struct world *
 world_new(void)
 {
     struct world *w = calloc(1, sizeof *w);
     struct compile_env env = {
         .sw = w, .port_ok = port_ok, .group_ok = group_ok, .meter_ok = meter_ok};
-    struct groups_ops gops = {.env = env, .port_exists = port_ok, .remove_user = group_deleted};
-    struct tables_ops tops = {.env = env, .removed = on_removed, .refers = on_refers, .ctx = w};
+    struct groups_ops gops = {.env = env, .port_exists = port_ok};
     w->g = groups_new(1, &gops);
-    w->m = meters_new(1, meter_deleted, w);
+    w->m = meters_new(1);
+    struct tables_ops tops = {
+        .env = env, .groups = w->g, .meters = w->m, .removed = on_removed, .ctx = w};
     w->t = tables_new(N_TABLES, 1, &tops);
     w->now = SEC;
     return w;
@@ -206,7 +185,7 @@ random_group_mod(struct world *w)
                               .type = OFPGT_ALL,
                               .group_id = chance(40) ? 1 + chance(N_GROUPS) : OFPG_ALL,
                               .buckets = {.n = chance(3), .v = v}};
-    return groups_mod(w->g, &gm, w->now);
+    return tables_group_mod(w->t, &gm, UINT32_MAX, w->now);
 }
 
 static int
@@ -219,7 +198,7 @@ random_meter_mod(struct world *w)
                               .flags = OFPMF_KBPS,
                               .meter_id = chance(40) ? 1 + chance(N_METERS) : OFPM_ALL,
                               .bands = {.n = chance(2), .v = v}};
-    return meters_mod(w->m, &mm, w->now);
+    return tables_meter_mod(w->t, &mm, UINT32_MAX, w->now);
 }
 
 static int

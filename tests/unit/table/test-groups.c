@@ -28,17 +28,10 @@ group_ok(void *sw, uint32_t id)
 }
 
 static int
-remove_user(void *sw, struct flow *f)
-{
-    return 0;
-}
-
-static int
 setup(void **state)
 {
     struct groups_ops ops = {.env = {.port_ok = port_ok, .group_ok = group_ok},
-                             .port_exists = port_ok,
-                             .remove_user = remove_user};
+                             .port_exists = port_ok};
     groups = groups_new(1, &ops);
     return groups ? 0 : -1;
 }

@@ -22,21 +22,10 @@ port_ok(void *sw, uint32_t no)
     return no && no < 100;
 }
 
-static int
-nothing(void *ctx, struct flow *f)
-{
-    return 0;
-}
-
 /* ------------------------------------------------------------------ flows and tables */
 
 static void
 no_event(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
-{
-}
-
-static void
-no_reference(void *ctx, struct flow *f, struct program *p, int delta)
 {
 }
 
@@ -55,7 +44,7 @@ flow_mod(struct tables *t, uint8_t command, uint16_t flags)
 static void
 flows(unsigned workers)
 {
-    struct tables_ops ops = {.removed = no_event, .refers = no_reference, .kernel = true};
+    struct tables_ops ops = {.removed = no_event, .kernel = true};
     struct tables *t = tables_new(2, workers, &ops);
     static const struct flow_key key;
     assert_int_equal(flow_mod(t, OFPFC_ADD, 0), 0);
@@ -108,10 +97,7 @@ test_flows(void **state)
 static void
 groups(unsigned workers)
 {
-    struct groups_ops ops = {.env = {.port_ok = port_ok},
-                             .port_exists = port_ok,
-                             .remove_user = nothing,
-                             .kernel = true};
+    struct groups_ops ops = {.env = {.port_ok = port_ok}, .port_exists = port_ok, .kernel = true};
     struct groups *g = groups_new(workers, &ops);
     struct of_bucket bucket[3];
     void *v[3];
@@ -212,7 +198,7 @@ meter_mod(struct meters *m, uint16_t command, uint32_t id, unsigned bands, uint1
 static struct meters *
 meters_with_kernel(unsigned workers)
 {
-    struct meters *m = meters_new(workers, nothing, NULL);
+    struct meters *m = meters_new(workers);
     memset(&world, 0, sizeof world);
     meters_share(m, &sharing);
     return m;
@@ -293,7 +279,7 @@ static void
 test_slices(void **state)
 {
     for (unsigned workers = 1; workers <= 3; workers++) {
-        struct meters *m = meters_with_kernel(workers), *plain = meters_new(workers, nothing, NULL);
+        struct meters *m = meters_with_kernel(workers), *plain = meters_new(workers);
         assert_int_equal(meter_mod(m, OFPMC_ADD, 1, 2, OFPMBT_DROP), 0);
         assert_int_equal(meter_mod(plain, OFPMC_ADD, 1, 2, OFPMBT_DROP), 0);
         const struct band *a = meters_find(m, 1)->bands, *b = meters_find(plain, 1)->bands;

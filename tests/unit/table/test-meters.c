@@ -14,12 +14,6 @@
 #define SEC UINT64_C(1000000000)
 
 static int
-nothing(void *ctx, struct flow *f)
-{
-    return 0;
-}
-
-static int
 drop_meter(struct meters *m, uint16_t command, uint32_t id, uint16_t flags, uint32_t rate,
            uint32_t burst)
 {
@@ -51,7 +45,7 @@ rates(unsigned workers)
 {
     static const uint32_t mbits[] = {1, 10, 100, 1000};
     static const uint32_t lens[] = {60, 590, 1514};
-    struct meters *m = meters_new(workers, nothing, NULL);
+    struct meters *m = meters_new(workers);
     size_t n = workers > 1 ? 3 : sizeof mbits / sizeof mbits[0]; /* the highest takes long */
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < sizeof lens / sizeof lens[0]; j++) {
@@ -81,7 +75,7 @@ test_bursts_of_workers(void **state)
     enum { WORKERS = 3, LEN = 100, BURST = 1000 }; /* kbit: 1,250 packets */
     uint8_t bytes[LEN] = {0};
     struct packet p = {.data = bytes, .len = LEN, .wire_len = LEN};
-    struct meters *m = meters_new(WORKERS, nothing, NULL);
+    struct meters *m = meters_new(WORKERS);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, 8000, BURST), 0);
     struct meter *mt = meters_find(m, 1);
     uint64_t now = 100 * SEC;
@@ -120,7 +114,7 @@ test_bursts(void **state)
         {3, 4000000000, 12},
         {UINT32_MAX, 1, UINT64_C(1) << 62},
     };
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(
             drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS | OFPMF_BURST, rows[i].rate, rows[i].burst), 0);
@@ -134,7 +128,7 @@ test_bursts(void **state)
 static void
 test_burst_without_its_flag(void **state)
 {
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 1, OFPMF_KBPS, 1000, 0), 0);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 2, OFPMF_KBPS, 1000, 77), 0);
     const struct band *none = &meters_find(m, 1)->bands[0], *some = &meters_find(m, 2)->bands[0];
@@ -149,7 +143,7 @@ test_burst_without_its_flag(void **state)
 static void
 test_packets_per_second(void **state)
 {
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 5, OFPMF_PKTPS | OFPMF_BURST, 1000, 10), 0);
     double got = passed(meters_find(m, 5), 1, 100, 100 * 8 * 5000) / 100;
     assert_true(got > 999 && got < 1003);
@@ -163,7 +157,7 @@ test_packets_per_second(void **state)
 static void
 test_refused(void **state)
 {
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     assert_int_equal(drop_meter(m, OFPMC_ADD, 0, OFPMF_KBPS, 1, 0),
                      OF_METER_MOD_FAILED(INVALID_METER));
     assert_int_equal(drop_meter(m, OFPMC_ADD, OFPM_ALL, OFPMF_KBPS, 1, 0),
@@ -192,7 +186,7 @@ test_bands_refused(void **state)
     void *v[] = {&remark, &other};
     struct of_meter_mod req = {
         .command = OFPMC_ADD, .flags = OFPMF_KBPS, .meter_id = 1, .bands = {.n = 2, .v = v}};
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     assert_int_equal(meters_mod(m, &req, 0), OF_METER_MOD_FAILED(BAD_BAND));
     req.bands.n = 1;
     remark.prec_level = 3;
@@ -207,7 +201,7 @@ test_bands_refused(void **state)
 static void
 test_limit(void **state)
 {
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     struct limits l = limits_default(UINT64_MAX);
     l.meters = 2;
     meters_limit(m, &l);
@@ -239,7 +233,7 @@ test_remark_leaves_others(void **state)
     uint8_t bytes[1514] = {0};
     static const uint8_t zeros[sizeof bytes];
     struct packet p = {.data = bytes, .len = sizeof bytes, .wire_len = sizeof bytes};
-    struct meters *m = meters_new(1, nothing, NULL);
+    struct meters *m = meters_new(1);
     assert_int_equal(meters_mod(m, &req, 0), 0);
     struct meter *mt = meters_find(m, 1);
     while (!meters_counter(m, mt, 0).packets)

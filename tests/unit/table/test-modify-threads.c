@@ -62,12 +62,6 @@ any(void *sw, uint32_t id)
     return true;
 }
 
-static int
-no_user(void *ctx, struct flow *f)
-{
-    return 0;
-}
-
 static void
 mod_both(bool add, unsigned buckets)
 {
@@ -110,13 +104,12 @@ modify(unsigned i)
 static void
 test_modify(void **state)
 {
-    struct groups_ops ops = {
-        .env = {.port_ok = any, .group_ok = any}, .port_exists = any, .remove_user = no_user};
+    struct groups_ops ops = {.env = {.port_ok = any, .group_ok = any}, .port_exists = any};
     struct counting c[WORKERS] = {{.worker = 0}, {.worker = 1}};
     pthread_t thread[WORKERS];
     uint64_t last = 0, sum = 0;
     groups = groups_new(WORKERS, &ops);
-    meters = meters_new(WORKERS, no_user, NULL);
+    meters = meters_new(WORKERS);
     mod_both(true, 2);
     for (int i = 0; i < WORKERS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, count, &c[i]), 0);

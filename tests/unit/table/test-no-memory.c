@@ -39,11 +39,6 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 {
 }
 
-static void
-ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
 /* A flow of the metadata under this many upper bits of mask. */
 static int
 add(unsigned bits, uint16_t priority, uint64_t metadata)
@@ -72,8 +67,7 @@ set_up(void **state)
 {
     static const struct tables_ops ops = {
         .env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
-        .removed = ignore_removed,
-        .refers = ignore_refers};
+        .removed = ignore_removed};
     tables = tables_new(1, 1, &ops);
     cache = flow_cache_new(64);
     of_set64(key.metadata, UINT64_C(0x0123456789abcdef));

@@ -248,11 +248,6 @@ ignore_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
 }
 
 static void
-ignore_refers(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
-static void
 change(struct tables *t, uint8_t command, uint32_t port, uint16_t priority)
 {
     struct of_oxm oxm = {.row = &oxm_rows[OXM_in_port]};
@@ -276,8 +271,7 @@ static void
 test_tables(void **state)
 {
     struct tables_ops ops = {.env = {.port_ok = any, .group_ok = any, .meter_ok = any},
-                             .removed = ignore_removed,
-                             .refers = ignore_refers};
+                             .removed = ignore_removed};
     struct reader r = {.t = tables_new(1, 1, &ops)};
     pthread_t thread;
     change(r.t, OFPFC_ADD, 1, 5);

@@ -241,11 +241,6 @@ no_event(void *ctx, struct flow *f, uint8_t reason, uint64_t at)
 }
 
 static void
-no_reference(void *ctx, struct flow *f, struct program *p, int delta)
-{
-}
-
-static void
 add_flow(struct tables *t, enum oxm_field field)
 {
     struct of_oxm oxm = {.row = &oxm_rows[field]};
@@ -261,7 +256,7 @@ add_flow(struct tables *t, enum oxm_field field)
 static void
 test_bits_of_the_tables(void **state)
 {
-    struct tables_ops ops = {.removed = no_event, .refers = no_reference};
+    struct tables_ops ops = {.removed = no_event};
     struct dp dp = {.tables = tables_new(2, 1, &ops)};
     struct flow_key more = {0};
     assert_int_equal(dp_set_kinds(&dp, false, NULL), 0);

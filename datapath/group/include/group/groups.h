@@ -44,8 +44,6 @@ struct groups;
 struct groups_ops {
     struct compile_env env;
     bool (*port_exists)(void *sw, uint32_t port_no);
-    /* Removes a flow that forwards to a deleted group.  0 or -ENOMEM. */
-    int (*remove_user)(void *sw, struct flow *f);
     bool kernel; /* groups_kernel_count may be called: each group and bucket has a counter more */
 };
 
@@ -56,14 +54,15 @@ void groups_free(struct groups *g);
 void groups_limit(struct groups *g, const struct limits *l);
 uint32_t groups_most(const struct groups *g);
 
-/* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
+/* 0 or an OpenFlow error, with nothing changed.  A delete leaves the flows that forward to the group
+ * (tables_group_mod).  now: loop time, ns. */
 int groups_mod(struct groups *g, const struct of_group_mod *m, uint64_t now);
 
 /* What groups_mod says of a delete. */
 int groups_check_delete(const struct groups *g, uint32_t id);
-/* Removes no more than `most` of the flows that go with the group, or all groups (OFPG_ALL).  -> whether there are
- * more. */
-bool groups_remove_users(struct groups *g, uint32_t id, uint32_t most);
+/* As refs_remove_users, for the flows that forward to the group, or to any (OFPG_ALL). */
+int groups_remove_users(const struct groups *g, uint32_t id, uint32_t most,
+                        int (*remove)(void *ctx, struct flow *f), void *ctx);
 
 /* Any thread, under RCU. */
 struct group *groups_find(const struct groups *g, uint32_t id);

@@ -67,9 +67,7 @@ struct meter_sharing {
     void *ctx;
 };
 
-/* remove_user removes a flow that uses a deleted meter; 0 or -ENOMEM.  NULL: no memory. */
-struct meters *meters_new(unsigned n_workers, int (*remove_user)(void *ctx, struct flow *f),
-                          void *ctx);
+struct meters *meters_new(unsigned n_workers); /* NULL: no memory */
 void meters_free(struct meters *m);
 
 /* Call it before there are meters; the default is the most that the switch can have. */
@@ -80,12 +78,13 @@ uint32_t meters_most(const struct meters *m);
  * outlives them) says where the buckets are. */
 void meters_share(struct meters *m, const struct meter_sharing *sharing);
 
-/* 0 or an OpenFlow error, with nothing changed.  now: loop time, ns. */
+/* 0 or an OpenFlow error, with nothing changed.  A delete leaves the flows that use the meter
+ * (tables_meter_mod).  now: loop time, ns. */
 int meters_mod(struct meters *m, const struct of_meter_mod *req, uint64_t now);
 
-/* Removes no more than `most` of the flows that go with the meter, or all meters (OFPM_ALL).  -> whether there are
- * more. */
-bool meters_remove_users(struct meters *m, uint32_t id, uint32_t most);
+/* As refs_remove_users, for the flows that use the meter, or any (OFPM_ALL). */
+int meters_remove_users(const struct meters *m, uint32_t id, uint32_t most,
+                        int (*remove)(void *ctx, struct flow *f), void *ctx);
 
 /* The flow begins (delta 1) or ceases (-1) to refer to its program's meter. */
 void meters_refer(struct meters *m, struct flow *f, struct program *p, int delta);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The flow tables: flow-mods, timeouts, statistics (6.4 to 6.6).  They own their flows.  Control
- * thread, except where a comment says worker. */
+/* The flow tables: flow-mods, timeouts, statistics (6.4 to 6.6).  They own their flows.  The groups and meters
+ * that flows refer to lie below.  Control thread, except where a comment says worker. */
 #ifndef TABLE_TABLES_H
 #define TABLE_TABLES_H
 
 #include <classifier/classifier.h>
 #include <flow/flow-filter.h>
 #include <flow/limits.h>
+#include <group/groups.h>
+#include <group/meters.h>
 #include <table/features.h>
 
 #define TABLES_MAX     255
@@ -29,12 +31,12 @@ struct tables;
 
 struct tables_ops {
     struct compile_env env; /* the tables fill in table and match */
+    struct groups *groups;  /* this and `meters`: NULL if no flow refers to any */
+    struct meters *meters;
     /* A flow with OFPFF_SEND_FLOW_REM was removed; reason: OFPRR_.  Called after the grace period
      * (rcu_turn, rcu_wait), in the order of the removals: its counters are final.  now: of the
      * removal. */
     void (*removed)(void *ctx, struct flow *f, uint8_t reason, uint64_t now);
-    /* The flow begins (delta 1) or ceases (-1) to refer to its program's groups and meter. */
-    void (*refers)(void *ctx, struct flow *f, struct program *p, int delta);
     /* NULL, or called between two flows of a walk over very many, now and then: for what can't wait until its end
      * and leaves the tables as they are. */
     void (*pause)(void *ctx);
@@ -126,6 +128,11 @@ void tables_tidy(struct tables *t);
 
 /* Removes a flow that is there.  0, or -ENOMEM while a change set is open. */
 int tables_remove(struct tables *t, struct flow *f, uint8_t reason, uint64_t now);
+
+/* As groups_mod and meters_mod.  A delete first removes the flows that refer to the group or meter (6.5), at most
+ * `most`; -EAGAIN: there are more, and it is still there. */
+int tables_group_mod(struct tables *t, const struct of_group_mod *m, uint32_t most, uint64_t now);
+int tables_meter_mod(struct tables *t, const struct of_meter_mod *m, uint32_t most, uint64_t now);
 
 /* ------------------------------------------------------------------ statistics */
 
