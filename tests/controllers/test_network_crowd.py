@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-network and twenty stand-ins: steps, canary, two instances.  Needs no root: they meet on loopback."""
 import os
+import signal
 import socket
 import sys
 import time
@@ -195,3 +196,72 @@ def test_two_instances(where):
             all_have(crowd, 4)
             second.apply(policy(3, '5mbit', many=4))
             all_have(crowd, 5)
+
+
+def in_force(app):
+    return app.say('status')['generation'][:8], app.say('status')['revision']
+
+
+@pytest.mark.parametrize('end', ['refused', 'canary', 'commit', 'kept', 'stopped', 'parted'])
+def test_the_reserve_takes_over(where, end):
+    """After a revision that a switch refused, in the middle of a step, and when the first one only stands still or is
+    cut off: never is a revision in the generation id that isn't in force."""
+    ports = free_port(), free_port()
+    with Crowd(3, *ports) as crowd, Alone(where, policy(30, many=3), ports[0]) as first:
+        first.wait('in force')
+        until(lambda: crowd.do(lambda: crowd.switches[0].generation), wanted=lambda found: (found or 0) >> 32 == 30)
+        with Alone(where, policy(30, many=3), ports[1]) as second:
+            second.wait('switch', 3)
+            rate, revision = leave(crowd, first, second, ports[0], end)
+            second.wait('active')
+            second.wait('in force')
+            all_have(crowd, rate)
+            assert in_force(second) == (f'{revision:08x}', revision)
+            if end in ('stopped', 'parted'):
+                first.process.send_signal(signal.SIGCONT)
+                crowd.join()
+                first.wait('standby')
+                assert second.say('status')['active'] and not second.events('standby')
+
+
+def leave(crowd, first, second, port, end):
+    """The first instance's end -> the rate and revision that the second one is to put in force"""
+    found = 2, 30
+    if end == 'refused':
+        crowd.switches[1].refuses = True
+        assert 's2: ' in first.apply(policy(31, '3mbit', many=3), good=False)['error']
+        crowd.switches[1].refuses = False
+        time.sleep(3)                       # a beat
+    elif end == 'kept':
+        first.apply(policy(31, '3mbit', many=3))
+        second.write(policy(31, '3mbit', many=3))
+        second.process.send_signal(signal.SIGHUP)
+        found = 3, 31
+    elif end in ('canary', 'commit'):
+        first.write(policy(31, '3mbit', 'canary: {label: pilot, watch: 60s}' * (end == 'canary'), many=3))
+        crowd.switches[1].stalls = end == 'commit'
+        first.process.send_signal(signal.SIGHUP)
+        until(lambda: crowd.do(rates, crowd), wanted=lambda found: 3 * MBIT in found)
+        time.sleep(3)
+        crowd.switches[1].stalls = False
+    if end == 'parted':
+        crowd.part(port)
+    else:
+        first.process.send_signal(signal.SIGSTOP if end == 'stopped' else signal.SIGKILL)
+    return found
+
+
+def test_a_refused_newcomer_leaves_the_switches(where):
+    """One with a newer file takes over, is refused, and has nothing else: the one before has them again."""
+    ports = free_port(), free_port()
+    with Crowd(3, *ports) as crowd, Alone(where, policy(30, many=3), ports[0]) as first:
+        first.wait('in force')
+        crowd.switches[1].refuses = True
+        with Alone(where, policy(31, '3mbit', many=3), ports[1]) as newer:
+            assert newer.wait('refused')['why'].startswith('s2: ')
+            newer.wait('standby')
+            first.wait('active', 2)
+            crowd.do(crowd.switches[0].reset)
+            crowd.do(crowd.switches[0].cut)
+            all_have(crowd, 2)
+            assert first.say('status')['active'] and not newer.say('status')['active']

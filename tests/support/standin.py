@@ -5,7 +5,7 @@ queues needs, and keep what they are told in tables.  No packet, no kernel.
     crowd = Crowd(1000, 6653); crowd.start(); ...; crowd.stop()
 
 They connect to 127.0.0.1, again after a second.  A stand-in whose `refuses` is set refuses to commit, one
-with `dies` goes away instead, once."""
+with `dies` goes away instead, once; one with `stalls` never answers a commit.  crowd.part(port) is a partition."""
 import asyncio
 import struct
 import sys
@@ -39,7 +39,7 @@ class Standin:
     def __init__(self, dpid, ports=2):
         self.dpid, self.ports = dpid, ports
         self.connections = []
-        self.refuses = self.dies = False
+        self.refuses = self.dies = self.stalls = False
         self.generation = None
         self.commits = 0
         self.reset()
@@ -168,6 +168,8 @@ class Standin:
             connection.bundles.pop(number, None)
         elif what == wire.COMMIT_REQUEST:
             messages = connection.bundles.pop(number)
+            if self.stalls:
+                return b''
             if self.dies:
                 self.dies = False
                 connection.writer.close()
@@ -195,15 +197,17 @@ class Standin:
 
     # --------------------------------------------------------------- connection
 
-    async def serve(self, port):
+    async def serve(self, port, parted=()):
         while True:
             try:
+                if port in parted:
+                    raise OSError('a partition')
                 reader, writer = await asyncio.open_connection('127.0.0.1', port)
             except OSError:
                 await asyncio.sleep(1)
                 continue
             connection = Connection()
-            connection.writer = writer
+            connection.writer, connection.port = writer, port
             self.connections.append(connection)
             try:
                 writer.write(wire.message(HELLO, 0, struct.pack('!HHI', 1, 8, 1 << 4)))
@@ -219,10 +223,11 @@ class Standin:
                 writer.close()
             await asyncio.sleep(1)
 
-    def cut(self):
-        """All connections end."""
+    def cut(self, port=None):
+        """All connections end, or those to a port."""
         for connection in self.connections:
-            connection.writer.close()
+            if port in (None, connection.port):
+                connection.writer.close()
 
 
 class Crowd:
@@ -231,14 +236,14 @@ class Crowd:
     def __init__(self, switches, *ports):
         self.switches = [Standin(n) for n in range(1, switches + 1)]
         self.loop = asyncio.new_event_loop()
-        self.ports = ports
+        self.ports, self.parted = ports, set()
         self.thread = threading.Thread(target=self.run, daemon=True)
 
     def run(self):
         asyncio.set_event_loop(self.loop)
         for switch in self.switches:
             for port in self.ports:
-                self.loop.create_task(switch.serve(port))
+                self.loop.create_task(switch.serve(port, self.parted))
         self.loop.run_forever()
         self.loop.run_until_complete(self.end())
         self.loop.close()
@@ -260,6 +265,14 @@ class Crowd:
         async def call():
             return function(*words)
         return asyncio.run_coroutine_threadsafe(call(), self.loop).result(60)
+
+    def part(self, port, which=slice(None)):
+        """From here on `which` switches don't reach the port; join() ends it."""
+        self.parted.add(port)
+        self.do(lambda: [switch.cut(port) for switch in self.switches[which]])
+
+    def join(self):
+        self.parted.clear()
 
     def stop(self):
         self.loop.call_soon_threadsafe(self.loop.stop)

@@ -87,7 +87,7 @@ class Network(framework.App):  # type: ignore[misc]
             self.end({'error': str(error)})
             return
         standing = self.instance.standing
-        standing.revision = max(standing.revision, policy.revision)
+        standing.want(policy.revision)
         while time.monotonic() < until:
             with self.instance.engine.lock:
                 there = set(self.instance.engine.switches)

@@ -80,6 +80,7 @@ class Engine:
         self.pool = ThreadPoolExecutor(AT_ONCE, 'switch')
         self.steps = ThreadPoolExecutor(AT_ONCE, 'step')
         self.pulse = ThreadPoolExecutor(AT_ONCE, 'pulse')
+        self.beating = threading.Lock()             # a smaller id behind a greater one would be refused
 
     # ------------------------------------------------------------------- events
 
@@ -258,17 +259,21 @@ class Engine:
                 self.say('no master', switch=self.name(switch), why=str(error))
             return False
 
-    def give_up(self) -> None:
+    def give_up(self, *why: str) -> None:
         with self.lock:
             if not self.standing.active:
                 return
-            self.standing.give_up(self.now())
+            self.standing.give_up(self.now(), *why)
             for known in self.switches.values():
                 known.greeted = False
         self.say('standby', why=self.standing.why)
 
     def beat(self) -> None:
         """Says that we are in force, or looks whether somebody is."""
+        with self.beating:
+            self._beat()
+
+    def _beat(self) -> None:
         with self.lock:
             everyone = list(self.switches)
             greeted = [switch for switch, known in self.switches.items() if known.greeted]

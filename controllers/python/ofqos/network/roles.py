@@ -2,9 +2,10 @@
 """Which of several instances is in force.
 
 All switches keep the greatest generation id that anybody has said, and refuse a smaller one.  Ours are
-the policy's revision (upper half) and a count that the instance in force raises at every beat.  So two
+the revision that is in force (upper half) and a count that the active instance raises at every beat.  So two
 instances agree everywhere on who is the greater; the lesser one stands by, and takes over when the count has
-not been raised for some beats.  An instance with an older policy never takes over."""
+not been raised for some beats.  An instance with an older policy never takes over.  A newer policy changes the
+upper half only once it is in force: one that is refused leaves the others' claims as they were."""
 from __future__ import annotations
 
 import random
@@ -27,10 +28,12 @@ def is_after(a: int, b: int) -> bool:
 
 
 class Standing:
-    """`active`: in force.  `own`: our generation id, which may be that of an earlier run."""
+    """`active`: in force.  `revision`: of the policy that we had in force last, 0: none; `wanted`: of a newer one
+    that waits for its step, 0: none.  `own`: our generation id, which may be that of an earlier run."""
 
     def __init__(self, revision_: int, own: int = 0) -> None:
-        self.revision, self.own = revision_, own
+        self.revision, self.wanted, self.own = revision_, 0, own
+        self.overtaken = False      # somebody else has claimed since we want it
         self.seen = 0               # the greatest of others
         self.active = False
         self.heard_at: Optional[float] = None       # when it was raised last
@@ -46,13 +49,22 @@ class Standing:
             if generation != NONE and generation > self.own and generation > self.seen:
                 self.seen, self.heard_at = generation, now
 
+    def want(self, revision_: int) -> None:
+        """A newer policy is to come into force."""
+        self.wanted, self.overtaken = revision_, False
+
+    def came_into_force(self, revision_: int) -> None:
+        self.revision, self.wanted = revision_, 0
+
     def may_claim(self, now: float, switches: int) -> bool:
         """Nobody else is in force, as far as can be told, or its policy is older."""
-        if self.seen <= self.own or revision(self.seen) < self.revision:
-            return True
-        if revision(self.seen) > self.revision:
-            self.why = f'revision {revision(self.seen)} is in force elsewhere, ours is {self.revision}'
+        # Our own id has another instance's revision where we have claimed for a step that was refused.
+        ours, theirs = max(self.revision, self.wanted), revision(max(self.seen, self.own))
+        if not ours or theirs > ours:
+            self.why = f'revision {theirs} is in force elsewhere, ours is {ours}' if ours else 'there is no policy here'
             return False
+        if self.seen <= self.own or theirs < self.revision or theirs < self.wanted and not self.overtaken:
+            return True
         self.why = 'another instance is in force'
         return self.heard_at is not None and now - self.heard_at > PATIENCE * self.beat(switches)
 
@@ -69,7 +81,5 @@ class Standing:
         self.own = max(self.own + 1, self.revision << 32)
         return self.own
 
-    def give_up(self, now: float) -> None:
-        """Somebody else is greater."""
-        self.active, self.heard_at = False, now
-        self.why = 'another instance is in force'
+    def give_up(self, now: float, why: str = 'another instance is in force') -> None:
+        self.active, self.heard_at, self.overtaken, self.why = False, now, True, why

@@ -49,7 +49,7 @@ class Instance:
         self.came_at = time.monotonic()
         last = self.revisions.last()
         self.own_file = os.path.join(options.state, 'generation')
-        self.standing = Standing(last.revision if last else 1, self._own())
+        self.standing = Standing(last.revision if last else 0, self._own())
         self.engine = Engine(gate, self.dpctl, self.revisions, self.standing, say)
         self.saved = self.standing.own
         if last:
@@ -81,16 +81,21 @@ class Instance:
     def _make_way(self, policy: Policy) -> None:
         """Nothing is mended to an older policy, which may be older than another instance's, before this one
         is in force, or refused."""
-        self.before = self.engine.policy
+        self.before = self.engine.policy or self.before
         self.engine.policy = None
-        self.standing.revision, self.engine.role = policy.revision, policy.role
+        self.standing.want(policy.revision)
+        self.engine.role = policy.role
 
     def _back(self) -> None:
-        """The policy before, unless another instance has been further."""
-        old = self.before
-        if old is not None and self.engine.policy is None and revision(self.standing.seen) <= old.revision:
+        """The policy before, unless another instance has been further: then that one takes over again."""
+        old, self.standing.wanted = self.before, self.pending.revision if self.pending else 0
+        if self.engine.policy is not None:
+            return
+        if old is not None and revision(self.standing.seen) <= old.revision:
             self.engine.policy, self.engine.role = old, old.role
             self.engine.look_at_all()
+        else:
+            self.engine.give_up('its policy was refused')
 
     # ------------------------------------------------------------------ threads
 
@@ -245,8 +250,10 @@ class Instance:
         if not standing.active and policy.revision > revision(standing.seen):
             self._make_way(policy)      # it is newer than what is in force elsewhere
             self.engine.beat()
-        elif standing.active:
-            standing.revision = max(standing.revision, policy.revision)
+        if not standing.active and standing.revision < policy.revision == revision(standing.seen):
+            self._make_way(policy)
+            self.pending = policy       # for when the other instance is gone
+            raise step.Refuse(f'this instance stands by: {standing.why}')
         try:
             return step.make(self.engine, policy, canary)
         except BaseException:

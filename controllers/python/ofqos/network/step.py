@@ -80,6 +80,7 @@ def make(engine: Engine, policy: Policy, canary: bool = True) -> Dict[str, Any]:
         done = done + _group(engine, policy, [c for s, c in changes.items() if s not in first], plans, done)
         _keep(engine, policy, done)
         _in_force(engine, policy, switches)
+        engine.beat()               # from now on no instance with an older policy takes over
     except Refuse as error:
         engine.say('refused', revision=policy.revision, why=str(error), unsure=error.unsure)
         raise
@@ -184,7 +185,7 @@ def _keep(engine: Engine, policy: Policy, done: List[Change[List[bytes]]]) -> No
 def _in_force(engine: Engine, policy: Policy, switches: Sequence[int]) -> None:
     with engine.lock:
         engine.policy, engine.role = policy, policy.role
-        engine.standing.revision = policy.revision
+        engine.standing.came_into_force(policy.revision)
         for switch in switches:
             known = engine.switches.get(switch)
             if known:
