@@ -183,7 +183,9 @@ class Channel:
     async def exchange(self, builds: Sequence[Build], seconds: Optional[float] = None,
                        wrap: Callable[[List[bytes]], bytes] = b''.join) -> List[List[bytes]]:
         """Sends one message of each and a barrier in one go; for each what came about it until then, errors
-        too.  `wrap` makes of the messages what is sent."""
+        too.  `wrap` makes of the messages what is sent.  A switch that does not answer for as long as a peer may take
+        is let go: it has to connect again, and who keeps it hears of that."""
+        patience = seconds or self.limits.seconds
         if self._asked >= self.limits.asked:
             raise self._away(f'more than {self.limits.asked} requests at a time')
         xids = [self._xid() for _ in range(len(builds) + 1)]
@@ -193,10 +195,13 @@ class Channel:
         self._asked += 1
         try:
             await self.send(stream + wire.barrier(waiting.last))
-            if not await asyncio.wait_for(waiting.over, seconds or self.limits.seconds):
+            if not await asyncio.wait_for(waiting.over, patience):
                 raise self._away()
         except asyncio.TimeoutError:
-            raise self._away(f'no answer within {seconds or self.limits.seconds:g} s') from None
+            why = f'no answer within {patience:g} s'
+            if patience >= self.limits.seconds:
+                self.close(why)
+            raise self._away(why) from None
         finally:
             self._asked -= 1
             self._size -= waiting.size

@@ -150,6 +150,7 @@ class Bridges:
                                     lambda xid: monitor(xid, qos=True, roles=False)])
         except (Away, Refused) as e:
             self.say(str(e))
+            channel.close(str(e))               # else it would be no bridge for as long as it is connected
             return
         await self._refresh(channel, True)
         known = self._known.get(channel.datapath_id)

@@ -46,7 +46,7 @@ class Watch:
     # ------------------------------------------------------------------ asking
 
     async def run(self) -> None:
-        """Until the channel is gone."""
+        """Until the channel is gone, which it is where the switch does not answer as it should."""
         try:
             await self._greet()
             self._tell('good', 'switch', 'the switch is connected')
@@ -64,8 +64,8 @@ class Watch:
                 quick = self.level() >= QUEUES and self.look_before is None or not self.stats_before[0]
                 pause = QUICK if quick else self.interval
                 await asyncio.sleep(max(pause, SHARE * (loop.time() - began)))
-        except Away:
-            pass
+        except Away as e:
+            self.channel.close(str(e))
 
     def _forget(self) -> None:
         """Nobody looks: who comes next is not shown what was."""
