@@ -414,7 +414,7 @@ def test_the_switch():
                 await channel.commit([request('htb', 'change', port=1, class_id=10, rate='2mbit'),
                                       request('htb', 'change', port=1, class_id=11, rate='2mbit')])
             assert e.value.index == 1
-            assert await channel._role(2, 7) == 7           # a master, as a controller would ask for it
+            assert await channel.role(2, 7) == 7           # a master, as a controller would ask for it
             async with Switches([address], only_read=True, limits=SURE) as late:
                 await until(lambda: len(late))
                 slave = late[channel.datapath_id]

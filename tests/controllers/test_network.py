@@ -57,10 +57,10 @@ def marks(rack, n):
     return sum('queue=10' in line for line in said.splitlines())
 
 
-def test_life(where):
+def test_life():
     """On three switches; again on one that was killed, and after a restart; drift, plan, refusal, rollback."""
     with Rack(3) as rack:
-        with rack.network(where, policy()) as app:
+        with rack.network(policy()) as app:
             assert app.wait('in force')['changed'] == 3
             for n in 1, 2, 3:
                 has(rack, n)
@@ -167,9 +167,9 @@ OTHER = """['htb class=0,rate=9mbit', 'htb class=10,rate=1mbit,prio=2', 'htb cla
       'htb default=30', 'bfifo class=30,limit=5kb', 'map then=normal', 'map queue=10,dscp=ef', 'map queue=30,dscp=cs1']"""
 
 
-def test_taken_back_as_it_was(where):
+def test_taken_back_as_it_was():
     """A change of everything is committed by two and refused by the third's kernel."""
-    with Rack(3) as rack, rack.network(where, RICH.format(revision=1, lines=ONE, ports='1: rich')) as app:
+    with Rack(3) as rack, rack.network(RICH.format(revision=1, lines=ONE, ports='1: rich')) as app:
         assert app.wait('in force')['changed'] == 3
         before = [whole(rack, n) for n in (1, 2, 3)]
         assert len(before[0][0]) > 10 and len(before[0][2]) > 4
@@ -232,12 +232,12 @@ def test_profiles_mean_what_dpctl_means():
     assert len(names) >= 9
 
 
-def test_canary(where):
+def test_canary():
     """A new policy throttles the queue behind its promise: the pilot tells, and nobody has it then."""
     # Nothing leaves of a slower scheduler in the queue, whatever HTB gives it
     slow = ", 'tbf class=10,rate=200kbit,burst=2kb,limit=100kb'"
     more = 'canary: {label: pilot, watch: 20s}'
-    with Rack(3) as rack, rack.network(where, policy(1, '2mbit,promise=500ms')) as app:
+    with Rack(3) as rack, rack.network(policy(1, '2mbit,promise=500ms')) as app:
         assert app.wait('in force')['changed'] == 3
         has(rack, 1)
         with traffic(rack, 1):
@@ -255,12 +255,12 @@ def test_canary(where):
 
 
 @pytest.mark.long
-def test_two_instances(where):
+def test_two_instances():
     """The reserve waits, takes over from one that was killed, and mends with the same file."""
     both = 'tcp:127.0.0.1:6653', 'tcp:127.0.0.1:6654'
-    with Rack(3, both) as rack, rack.network(where, policy()) as first:
+    with Rack(3, both) as rack, rack.network(policy()) as first:
         first.wait('in force')
-        with rack.network(where, policy(), listen=6654) as second:
+        with rack.network(policy(), listen=6654) as second:
             second.wait('switch', 3)
             tc.tc(rack.switch_ns, 'class', 'del', 'dev', 'r1a', 'classid', '1:14')
             first.wait('mended')
@@ -275,10 +275,10 @@ def test_two_instances(where):
             has(rack, 2)
 
 
-def test_report_and_alone(where):
+def test_report_and_alone():
     """on_drift: report says what is missing; apply --listen does it without an instance."""
     with Rack(3) as rack:
-        with rack.network(where, policy(1, more='on_drift: report')) as app:
+        with rack.network(policy(1, more='on_drift: report')) as app:
             app.wait('in force')
             tc.tc(rack.switch_ns, 'class', 'del', 'dev', 'r1a', 'classid', '1:14')
             said = app.wait('drifted')

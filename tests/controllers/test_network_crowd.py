@@ -62,9 +62,9 @@ def all_have(crowd, rate):
     until(lambda: crowd.do(rates, crowd), wanted=lambda found: found == {rate * MBIT: 2 * len(crowd.switches)})
 
 
-def test_many(where):
+def test_many():
     port = free_port()
-    with Crowd(MANY, port) as crowd, Alone(where, policy(), port) as app:
+    with Crowd(MANY, port) as crowd, Alone(policy(), port) as app:
         assert app.wait('in force')['changed'] == MANY
         all_have(crowd, 2)
         assert app.say('status')['dpctl_runs'] <= 4     # of check, and one for all switches
@@ -130,26 +130,27 @@ def words(app, port):
     assert 'revision 6 is in force: 20 switches changed' in app.text('rollback')
     assert 'ofqos-network: ' in app.text('rollback', '99') and 'no such file' in app.text('plan', '/none').lower()
     assert 'runs already' in app.text('run', '--listen', '127.0.0.1:0')
-    assert f'--listen 127.0.0.1:{port}: Address already in use' in app.text('run', '--listen', f'127.0.0.1:{port}')
+    app.state += '2'
+    assert f'tcp:127.0.0.1:{port}: Address already in use' in app.text('run', '--listen', f'127.0.0.1:{port}')
     assert 'HOST:PORT is, such as' in app.text('run', '--listen', '6653')
 
 
-def test_a_switch_dies_in_the_first_step(where):
+def test_a_switch_dies_in_the_first_step():
     """Nobody has refused: it is made again."""
     port = free_port()
     with Crowd(4, port) as crowd:
         crowd.switches[2].dies = True
-        with Alone(where, policy(many=4), port) as app:
+        with Alone(policy(many=4), port) as app:
             said = app.wait('in force')
             first = app.events('refused')[0]
             assert first['why'].startswith('s3: ') and first['unsure'] == ['s3'] and said['changed'] == 4
             all_have(crowd, 2)
 
 
-def test_a_revision_that_cannot_be_kept(where):
+def test_a_revision_that_cannot_be_kept():
     """A full disk, say: then no switch keeps it either."""
     port = free_port()
-    with Crowd(3, port) as crowd, Alone(where, policy(many=3), port) as app:
+    with Crowd(3, port) as crowd, Alone(policy(many=3), port) as app:
         app.wait('in force')
         all_have(crowd, 2)
         in_the_way = os.path.join(app.state, 'revisions', f'2.json.{app.process.pid}.part')
@@ -163,11 +164,11 @@ def test_a_revision_that_cannot_be_kept(where):
         all_have(crowd, 3)
 
 
-def test_two_instances(where):
+def test_two_instances():
     ports = free_port(), free_port()
-    with Crowd(4, *ports) as crowd, Alone(where, policy(1, many=4), ports[0]) as first:
+    with Crowd(4, *ports) as crowd, Alone(policy(1, many=4), ports[0]) as first:
         first.wait('in force')
-        with Alone(where, policy(1, '9mbit', many=4), ports[1]) as second:
+        with Alone(policy(1, '9mbit', many=4), ports[1]) as second:
             # Of the same revision: the one that is there stays
             second.wait('switch', 4)
             until(lambda: second.say('status')['why'], wanted=lambda why: why == 'another instance is in force')
@@ -179,7 +180,7 @@ def test_two_instances(where):
             second.wait('active')
             second.wait('in force')
             all_have(crowd, 9)
-            with Alone(where, policy(2, '4mbit', many=4), ports[0]) as newer:
+            with Alone(policy(2, '4mbit', many=4), ports[0]) as newer:
                 newer.wait('in force')      # a newer policy takes over at once
                 second.wait('standby')
                 all_have(crowd, 4)
@@ -198,19 +199,54 @@ def test_two_instances(where):
             all_have(crowd, 5)
 
 
+def threads(app):
+    return len(os.listdir(f'/proc/{app.process.pid}/task'))
+
+
+def test_silent_connections():
+    """They take no thread, end within the time of a hand-shake, and are told of; a switch comes meanwhile."""
+    port = free_port()
+    with Alone(policy(many=1), port) as app:
+        until(lambda: socket.create_connection(('127.0.0.1', port)).close() or True, not_yet=OSError)
+        before = threads(app)
+        silent = [socket.create_connection(('127.0.0.1', port)) for _ in range(300)]
+        with Crowd(1, port):
+            app.wait('in force')
+        assert threads(app) < before + 50
+        for one in silent:
+            one.settimeout(30)
+            assert len(one.recv(100)) >= 0                          # a hello
+            until(lambda one=one: one.recv(100) == b'', not_yet=ConnectionError)
+            one.close()
+        said = [event['why'] for event in app.events('turned away')]
+        assert 1 < len(said) < 30 and any('no hand-shake within 10 s' in why for why in said)
+
+
+def test_an_impostor_is_told_of():
+    """The switch that was there first stays."""
+    port = free_port()
+    with Crowd(2, port) as crowd, Alone(policy(many=2), port) as app:
+        app.wait('in force')
+        with Crowd(1, port) as impostors:
+            assert 'switch 0000000000000001 is connected from tcp:127.0.0.1:' in app.wait('turned away')['why']
+            assert app.apply(policy(2, '3mbit', many=2))['changed'] == ['s1', 's2']
+            all_have(crowd, 3)
+            assert not impostors.do(rates, impostors).get(3 * MBIT)
+
+
 def in_force(app):
     return app.say('status')['generation'][:8], app.say('status')['revision']
 
 
 @pytest.mark.parametrize('end', ['refused', 'canary', 'commit', 'kept', 'stopped', 'parted'])
-def test_the_reserve_takes_over(where, end):
+def test_the_reserve_takes_over(end):
     """After a revision that a switch refused, in the middle of a step, and when the first one only stands still or is
     cut off: never is a revision in the generation id that isn't in force."""
     ports = free_port(), free_port()
-    with Crowd(3, *ports) as crowd, Alone(where, policy(30, many=3), ports[0]) as first:
+    with Crowd(3, *ports) as crowd, Alone(policy(30, many=3), ports[0]) as first:
         first.wait('in force')
         until(lambda: crowd.do(lambda: crowd.switches[0].generation), wanted=lambda found: (found or 0) >> 32 == 30)
-        with Alone(where, policy(30, many=3), ports[1]) as second:
+        with Alone(policy(30, many=3), ports[1]) as second:
             second.wait('switch', 3)
             rate, revision = leave(crowd, first, second, ports[0], end)
             second.wait('active')
@@ -251,13 +287,13 @@ def leave(crowd, first, second, port, end):
     return found
 
 
-def test_a_refused_newcomer_leaves_the_switches(where):
+def test_a_refused_newcomer_leaves_the_switches():
     """One with a newer file takes over, is refused, and has nothing else: the one before has them again."""
     ports = free_port(), free_port()
-    with Crowd(3, *ports) as crowd, Alone(where, policy(30, many=3), ports[0]) as first:
+    with Crowd(3, *ports) as crowd, Alone(policy(30, many=3), ports[0]) as first:
         first.wait('in force')
         crowd.switches[1].refuses = True
-        with Alone(where, policy(31, '3mbit', many=3), ports[1]) as newer:
+        with Alone(policy(31, '3mbit', many=3), ports[1]) as newer:
             assert newer.wait('refused')['why'].startswith('s2: ')
             newer.wait('standby')
             first.wait('active', 2)

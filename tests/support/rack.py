@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Switches side by side in one namespace, and ofqos-network, which they connect to.
 
-    with Rack(3) as rack, rack.network(osken_directory, policy) as app: ...
+    with Rack(3) as rack, rack.network(policy) as app: ...
 
 Switch n has the ports 1 (interface rNa) and 2 (rNb)."""
 import contextlib
@@ -22,8 +22,8 @@ from .wait import until
 class Instance(Application):
     """ofqos-network run; netns: None for the test's own"""
 
-    def __init__(self, netns, osken, directory, text, listen=6653, words=()):
-        self.osken, self.directory = osken, directory
+    def __init__(self, netns, directory, text, listen=6653, words=()):
+        self.directory = directory
         self.inside = ['ip', 'netns', 'exec', netns] if netns else []
         self.file = os.path.join(directory, 'policy.yaml')
         self.state = os.path.join(directory, 'state')
@@ -32,7 +32,7 @@ class Instance(Application):
             self.write(text)
         super().__init__(netns, *self.command('run', *([self.file] if text is not None else []),
                                                        '--listen', f'127.0.0.1:{listen}', '--settle', '1',
-                                                       *words), path=[*osken, PACKAGE])
+                                                       *words), path=[PACKAGE])
 
     def command(self, *words):
         return [sys.executable, '-m', 'ofqos.network.cli', '--state', self.state, '--dpctl',
@@ -61,7 +61,7 @@ class Instance(Application):
         """A command, with --json -> what was answered"""
         done = subprocess.run(
             [*self.inside, *self.command('--json', *words)], text=True,
-            env=dict(os.environ, PYTHONPATH=os.pathsep.join([*self.osken, PACKAGE])), check=False,
+            env=dict(os.environ, PYTHONPATH=PACKAGE), check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         assert done.returncode in (0, 1) and done.stdout, done
         found = json.loads(done.stdout)
@@ -72,7 +72,7 @@ class Instance(Application):
         """A command's output for people"""
         done = subprocess.run(
             [*self.inside, *self.command(*words)], text=True, check=False,
-            env=dict(os.environ, PYTHONPATH=os.pathsep.join([*self.osken, PACKAGE])),
+            env=dict(os.environ, PYTHONPATH=PACKAGE),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120)
         return done.stdout
 
@@ -87,8 +87,8 @@ class Instance(Application):
 class Alone(Instance):
     """In the test's own network, with a directory of its own"""
 
-    def __init__(self, osken, text, listen, words=()):
-        super().__init__(None, osken, tempfile.mkdtemp(prefix='ofqos-'), text, listen, words)
+    def __init__(self, text, listen, words=()):
+        super().__init__(None, tempfile.mkdtemp(prefix='ofqos-'), text, listen, words)
 
     def __exit__(self, *_):
         super().__exit__()
@@ -111,10 +111,10 @@ class Rack(Several):
                 self, *self.addresses(n), '--max-backoff=1', interfaces=[f'r{n}a', f'r{n}b'], dpid=f'{n:016x}'))
 
     @contextlib.contextmanager
-    def network(self, osken, text, **words):
+    def network(self, text, **words):
         directory = tempfile.mkdtemp(prefix='ofqos-')
         try:
-            with Instance(self.switch_ns, osken, directory, text, **words) as app:
+            with Instance(self.switch_ns, directory, text, **words) as app:
                 yield app
         finally:
             shutil.rmtree(directory, ignore_errors=True)

@@ -64,6 +64,12 @@ class _Waiting:
     size: int = 0
 
 
+class Prepared(NamedTuple):
+    """A bundle that the switch has, and that is neither committed nor discarded; `xids` of its messages."""
+    number: int
+    xids: List[int]
+
+
 class Channel:
     """An open connection: dial() and accepted() make it.
 
@@ -181,16 +187,17 @@ class Channel:
                 raise self._away() from None
 
     async def exchange(self, builds: Sequence[Build], seconds: Optional[float] = None,
-                       wrap: Callable[[List[bytes]], bytes] = b''.join) -> List[List[bytes]]:
+                       wrap: Callable[[List[bytes]], bytes] = b''.join, also: Sequence[int] = ()) -> List[List[bytes]]:
         """Sends one message of each and a barrier in one go; for each what came about it until then, errors
-        too.  `wrap` makes of the messages what is sent.  A switch that does not answer for as long as a peer may take
+        too.  `wrap` makes of the messages what is sent; `also`: xids of earlier ones that are waited for, too.  A switch that does not answer for as long as a peer may take
         is let go: it has to connect again, and who keeps it hears of that."""
         patience = seconds or self.limits.seconds
         if self._asked >= self.limits.asked:
             raise self._away(f'more than {self.limits.asked} requests at a time')
-        xids = [self._xid() for _ in range(len(builds) + 1)]
+        own = [self._xid() for _ in range(len(builds) + 1)]
+        xids = [*also, *own]
         waiting = _Waiting(set(xids), xids[-1], asyncio.get_running_loop().create_future())
-        stream = wrap([build(xid) for build, xid in zip(builds, xids)])
+        stream = wrap([build(xid) for build, xid in zip(builds, own)])
         self._waiting.update(dict.fromkeys(xids, waiting))
         self._asked += 1
         try:
@@ -212,6 +219,11 @@ class Channel:
             found[wire.split(raw)[1]].append(raw)
         self._raise_error(found[xids[-1]])
         return [found[xid] for xid in xids[:-1]]
+
+    async def tell(self, *builds: Build) -> None:
+        """Messages that have no answer; Refused: the first error."""
+        for index, replies in enumerate(await self.exchange(builds)):
+            self._raise_error(replies, index)
 
     def _xid(self) -> int:
         return next(self._xids) & 0xffffffff or self._xid()
@@ -237,9 +249,43 @@ class Channel:
             *inner, opened, committed = messages
             return opened + b''.join(wire.bundle_add(raw, number) for raw in inner) + committed
 
-        answers = await self.exchange(builds, seconds, wrap)
+        self._raise_first(await self.exchange(builds, seconds, wrap), len(changes))
+
+    async def prepare(self, changes: Sequence[Union[Request, Build]], seconds: Optional[float] = None) -> Prepared:
+        """The first half of commit(): the switch has the bundle and has checked it.  Refused: it is discarded."""
+        made = Prepared(random.getrandbits(32), [])
+
+        def wrap(messages: List[bytes]) -> bytes:
+            *inner, opened = messages
+            made.xids.extend(wire.split(raw)[1] for raw in inner)
+            return opened + b''.join(wire.bundle_add(raw, made.number) for raw in inner)
+
+        answers = await self.exchange([*map(_change, changes), lambda xid: wire.bundle_control(
+            wire.OPEN_REQUEST, made.number, xid)], seconds, wrap)
+        try:
+            for index, replies in enumerate(answers):
+                self._raise_error(replies, index if index < len(changes) else None)
+        except Refused:
+            await self.discard(made)
+            raise
+        return made
+
+    async def carry_out(self, prepared: Prepared, seconds: Optional[float] = None) -> None:
+        """The second half; raises as commit()."""
+        self._raise_first(await self.exchange([lambda xid: wire.bundle_control(
+            wire.COMMIT_REQUEST, prepared.number, xid)], seconds, also=prepared.xids), len(prepared.xids))
+
+    async def discard(self, prepared: Prepared) -> None:
+        """Nobody waits for that."""
+        try:
+            await self.send(wire.bundle_control(wire.DISCARD_REQUEST, prepared.number, self._xid()))
+        except Away:
+            pass
+
+    def _raise_first(self, answers: Sequence[Sequence[bytes]], changes: int) -> None:
+        """Of a bundle's messages, of what opens it, and last of its commit."""
         for index, replies in enumerate(answers):
-            self._raise_error(replies, index if index < len(changes) else None)
+            self._raise_error(replies, index if index < changes else None)
         if not any(_commits(raw) for raw in answers[-1]):
             raise self._away('it did not answer the commit')
 
@@ -285,15 +331,15 @@ class Channel:
         is no id that would leave all others good; the connection then stays equal."""
         try:
             await self.exchange([lambda xid: wire.message(SET_ASYNC, xid, struct.pack('!6I', 0, 0, 7, 7, 0, 0))])
-            generation = await self._role(NOCHANGE, 0)
+            generation = await self.role(NOCHANGE, 0)
             if generation != NO_GENERATION:
-                await self._role(SLAVE, generation)
+                await self.role(SLAVE, generation)
         except Refused:
             pass                            # it has no roles, or another controller was quicker: then equal
 
-    async def _role(self, role: int, generation: int) -> int:
+    async def role(self, role: int, generation: int, seconds: Optional[float] = None) -> int:
         """-> the generation id that holds now"""
-        for raw in await self.ask(lambda xid: wire.message(ROLE_REQUEST, xid, _ROLE.pack(role, generation))):
+        for raw in await self.ask(lambda xid: wire.message(ROLE_REQUEST, xid, _ROLE.pack(role, generation)), seconds):
             kind, _, body = wire.split(raw)
             if kind == ROLE_REPLY and len(body) == _ROLE.size:
                 return int(_ROLE.unpack(body)[1])
@@ -362,4 +408,4 @@ def _change(change: Union[Request, Build]) -> Build:
     return change
 
 
-__all__ = ['Address', 'Away', 'Channel', 'Features', 'Limits', 'complete', 'dial', 'joined', 'parse_address']
+__all__ = ['Address', 'Away', 'Channel', 'Features', 'Limits', 'Prepared', 'complete', 'dial', 'joined', 'parse_address']

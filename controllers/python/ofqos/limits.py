@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import ipaddress
+import resource
 import threading
 import time
 from typing import Callable, Dict, Hashable, Tuple
 
 KNOWN_MAX = 4096        # who is remembered
+DESCRIPTORS = 16384
+
+
+def allow_descriptors() -> int:
+    """A thousand switches take as many; usually 1,024 are allowed, and more may be asked for -> how many there are"""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return wanted
 
 
 def origin(address: str) -> str:

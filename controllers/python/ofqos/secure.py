@@ -6,7 +6,7 @@ import argparse
 import hmac
 import os
 import ssl
-from typing import List, Optional, Sequence
+from typing import List, Optional, Sequence, Tuple
 
 TOKEN_MIN = 16          # characters
 
@@ -41,8 +41,12 @@ def add_tls_options(parser: argparse._ActionsContainer, prefix: str = '') -> Non
 def context(certificate: Optional[str], private_key: Optional[str], ca_cert: Optional[str],
             server: bool, needed: bool = False) -> Optional[ssl.SSLContext]:
     """None: without a certificate there is no TLS; who asks a server may have a CA alone.  A server asks for a
-    client's certificate where there is a CA; `needed`: it lets nobody in without."""
+    client's certificate where there is a CA; `needed`: it lets nobody in without.  ValueError: a part is missing."""
+    if bool(certificate) != bool(private_key):
+        raise ValueError('a certificate and its private key are given together')
     if not certificate and (server or not ca_cert):
+        if ca_cert:
+            raise ValueError('a CA needs a certificate and its private key, or there would be no TLS')
         return None
     purpose = ssl.Purpose.CLIENT_AUTH if server else ssl.Purpose.SERVER_AUTH
     made = ssl.create_default_context(purpose, cafile=ca_cert)
@@ -52,3 +56,14 @@ def context(certificate: Optional[str], private_key: Optional[str], ca_cert: Opt
     if server and ca_cert:
         made.verify_mode = ssl.CERT_REQUIRED if needed else ssl.CERT_OPTIONAL
     return made
+
+
+def switch_contexts(certificate: Optional[str], private_key: Optional[str], ca_cert: Optional[str]
+                    ) -> Tuple[Optional[ssl.SSLContext], Optional[ssl.SSLContext]]:
+    """To switches, and for switches that come; both sides show a certificate.  ValueError: a part is missing, which
+    would let everybody in."""
+    files = certificate, private_key, ca_cert
+    if any(files) and not all(files):
+        raise ValueError('TLS to and from switches needs a private key, a certificate and a CA: without one of them '
+                         'anybody could be the switch')
+    return context(*files, server=False), context(*files, server=True, needed=True)

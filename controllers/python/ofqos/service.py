@@ -274,7 +274,7 @@ def _serialized(message: Message, xid: int, envelope: str) -> bytes:
     if isinstance(message, Request):
         return wire.qos(message, xid, envelope)
     if isinstance(message, bytes):
-        return wire.HEADER.pack(*wire.HEADER.unpack_from(message)[:3], xid) + message[wire.HEADER.size:]
+        return wire.with_xid(message, xid)
     if message.xid is None:
         message.set_xid(xid)
     message.serialize()

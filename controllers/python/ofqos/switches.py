@@ -17,10 +17,16 @@ from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Sequence
 from .address import Address, parse_address
 from .channel import LIMITS, Channel, Limits, dial
 from .errors import Away
+from .limits import Places, Rate, allow_descriptors, origin
 
 FIRST_WAIT, MOST_WAIT = 0.5, 15.0       # seconds until it is tried again
 STEADY = 30.0                           # so long a connection must have lasted for the first wait to count again
-MOST_ACCEPTED, MOST_OPENING = 4096, 128
+MOST_ACCEPTED = 4096    # connections, of which one address has up to a half
+TOLD_RATE, TOLD_BURST = 0.2, 10         # of those that are turned away
+
+
+class Twice(Away):
+    """Its datapath id is another one's, which answers."""
 
 
 @dataclass
@@ -37,14 +43,16 @@ class Switches:
     """The switches that are connected; `dial` and `listen` are addresses (ofqos.address).
 
     `up(channel)` is called for each that comes, `down(channel, why)` when it is gone, `heard(channel,
-    message)` with what nobody asked for.  only_read: be in no controller's way (Channel.only_read).  A second
-    connection with the same datapath id is refused while the first one answers."""
+    message)` with what nobody asked for, `turned(why)` of those that are not let in, but no more than people can read.
+    only_read: be in no controller's way
+    (Channel.only_read).  A second connection with the same datapath id is refused while the first one answers."""
 
     def __init__(self, dial: Sequence[str] = (), listen: Sequence[str] = (), *,
                  tls: Optional[ssl.SSLContext] = None, listen_tls: Optional[ssl.SSLContext] = None,
                  only_read: bool = False, up: Callable[[Channel], None] = lambda channel: None,
                  down: Callable[[Channel, str], None] = lambda channel, why: None,
-                 heard: Optional[Callable[[Channel, bytes], None]] = None, limits: Limits = LIMITS) -> None:
+                 heard: Optional[Callable[[Channel, bytes], None]] = None,
+                 turned: Callable[[str], None] = lambda why: None, limits: Limits = LIMITS) -> None:
         self.places = [Place(parse_address(text)) for text in dict.fromkeys(dial)]
         self.listen = [parse_address(text) for text in listen]
         self.tls, self.listen_tls, self.only_read, self.limits = tls, listen_tls, only_read, limits
@@ -52,10 +60,11 @@ class Switches:
                 not listen_tls and any(address.kind == 'tls' for address in self.listen):
             raise ValueError('a tls: address needs a key, a certificate and a CA')
         self.refused: Optional[str] = None          # why the last one that came was not let in
-        self._up, self._down, self._heard = up, down, heard
+        self._up, self._down, self._heard, self._turned = up, down, heard, turned
+        self._told, self._untold = Rate(TOLD_RATE, TOLD_BURST), 0
         self._known: Dict[int, Channel] = {}
         self._tasks: Set[asyncio.Task[None]] = set()
-        self._accepted = 0
+        self._accepted = Places(0, 0)
         self._listeners: List[socket.socket] = []
 
     # ------------------------------------------------------------------ who is there
@@ -85,15 +94,16 @@ class Switches:
 
     async def start(self) -> None:
         """OSError: it can't listen at an address."""
+        most = min(MOST_ACCEPTED, allow_descriptors() // 2)
+        self._accepted = Places(most, most // 2)
         try:
             for address in self.listen:
                 self._listeners.append(listening_socket(address))
         except OSError:
             await self.stop()
             raise
-        opening = asyncio.Semaphore(MOST_OPENING)
         for address, listener in zip(self.listen, self._listeners):
-            self._spawn(self._accept(address, listener, opening))
+            self._spawn(self._accept(address, listener))
         for place in self.places:
             self._spawn(self._dial(place))
 
@@ -132,6 +142,8 @@ class Switches:
                 place.datapath_id = channel.datapath_id
                 place.why = await self._serve(channel, place)
             except Away as e:
+                if isinstance(e, Twice) and place.why != str(e):
+                    self._refuse(str(e))
                 place.why = str(e)
             place.untried = False
             if loop.time() - began > STEADY:
@@ -141,47 +153,49 @@ class Switches:
 
     # ------------------------------------------------------------------ listening
 
-    async def _accept(self, address: Address, listener: socket.socket, opening: asyncio.Semaphore) -> None:
-        """One that is not through its hand-shake has a place of `opening`; others wait with the kernel."""
+    async def _accept(self, address: Address, listener: socket.socket) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await opening.acquire()
             try:
                 sock, peer = await loop.sock_accept(listener)
             except OSError as e:                # no descriptor is left, or the peer was quick to leave
-                self.refused = str(e)
-                opening.release()
+                self._refuse(str(e))
                 await asyncio.sleep(0.1)
                 continue
             name = f'{address.kind}:{peer[0]}:{peer[1]}' if isinstance(peer, tuple) else str(address)
-            if self._accepted >= MOST_ACCEPTED:
-                self.refused = f'{name}: {MOST_ACCEPTED} switches are here already'
+            who = origin(peer[0]) if isinstance(peer, tuple) else ''
+            if self._accepted.enter(who):
+                self._spawn(self._come(address, sock, name, who))
+            else:
                 sock.close()
-                opening.release()
-                continue
-            self._accepted += 1
-            self._spawn(self._come(address, sock, name, opening))
+                self._refuse(f'{name}: {self._accepted.most} connections are here already, or {self._accepted.each} '
+                             'from its address')
 
-    async def _come(self, address: Address, sock: socket.socket, name: str, opening: asyncio.Semaphore) -> None:
+    def _refuse(self, why: str) -> None:
+        self.refused = why
+        if self._told.take(''):
+            self._untold += 1
+            return
+        others, self._untold = self._untold, 0
+        self._turned(why + (f' ({others} others were turned away before)' if others else ''))
+
+    async def _come(self, address: Address, sock: socket.socket, name: str, who: str) -> None:
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader()
         protocol = asyncio.StreamReaderProtocol(reader)
         try:
-            try:
-                if address.kind == 'tls':
-                    transport, _ = await loop.connect_accepted_socket(
-                        lambda: protocol, sock, ssl=self.listen_tls, ssl_handshake_timeout=self.limits.seconds)
-                else:
-                    transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
-                writer = asyncio.StreamWriter(transport, protocol, reader, loop)
-                channel = await Channel(reader, writer, name, self._heard, self.limits).open()
-            finally:
-                opening.release()
+            if address.kind == 'tls':
+                transport, _ = await loop.connect_accepted_socket(
+                    lambda: protocol, sock, ssl=self.listen_tls, ssl_handshake_timeout=self.limits.seconds)
+            else:
+                transport, _ = await loop.connect_accepted_socket(lambda: protocol, sock)
+            writer = asyncio.StreamWriter(transport, protocol, reader, loop)
+            channel = await Channel(reader, writer, name, self._heard, self.limits).open()
             await self._serve(channel)
         except (Away, OSError) as e:
-            self.refused = f'{name}: {e}'
+            self._refuse(str(e) if isinstance(e, Away) else f'the switch at {name}: {e}')
         finally:
-            self._accepted -= 1
+            self._accepted.leave(who)
             sock.close()
 
     # ------------------------------------------------------------------ being connected
@@ -218,8 +232,8 @@ class Switches:
             if older.gone.done():
                 await asyncio.sleep(0)                  # until down() was called for it
             elif await older.alive(self.limits.seconds / 2):
-                raise Away(f'the switch at {channel.peer}: switch {channel.datapath_id:016x} is connected from '
-                           f'{older.peer} already')
+                raise Twice(f'the switch at {channel.peer}: switch {channel.datapath_id:016x} is connected from '
+                            f'{older.peer} already')
             else:
                 older.close('another connection of the same switch took its place')
 
@@ -235,7 +249,10 @@ def listening_socket(address: Address) -> socket.socket:
     """A Unix socket takes the place of one that nobody listens at any more."""
     if address.kind != 'unix':
         family = socket.AF_INET6 if ':' in address.host else socket.AF_INET
-        made = socket.create_server((address.host, address.port), family=family, backlog=1024)
+        try:
+            made = socket.create_server((address.host, address.port), family=family, backlog=1024)
+        except OSError as e:
+            raise OSError(f'{address}: {str(e.strerror).partition(" (while")[0]}') from None
     else:
         with socket.socket(socket.AF_UNIX) as probe:
             try:
@@ -253,4 +270,4 @@ def listening_socket(address: Address) -> socket.socket:
     return made
 
 
-__all__ = ['Place', 'Switches', 'listening_socket']
+__all__ = ['Place', 'Switches', 'Twice', 'listening_socket']

@@ -37,6 +37,10 @@ def message(kind: int, xid: int, body: bytes = b'') -> bytes:
     return HEADER.pack(VERSION, kind, HEADER.size + len(body), xid) + body
 
 
+def with_xid(raw: bytes, xid: int) -> bytes:
+    return raw[:4] + xid.to_bytes(4, 'big') + raw[8:]
+
+
 def experimenter(exp_type: int, xid: int, body: bytes, who: int = EXPERIMENTER) -> bytes:
     return message(T_EXPERIMENTER, xid, struct.pack('!II', who, exp_type) + body)
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import resource
 import signal
 import sys
 from typing import Callable, List, Optional, Sequence, Tuple
@@ -21,13 +20,12 @@ from ..address import parse_address
 from ..channel import Limits
 from ..errors import Away
 from ..httpd import HttpSettings
-from ..secure import add_tls_options, context, read_tokens
+from ..secure import add_tls_options, context, read_tokens, switch_contexts
 from ..switches import Switches
 from ..watched import Watched
 from .collect import Collector
 
 PORT = 9653
-DESCRIPTORS = 16384
 LIMITS = Limits(answer=32 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB
 
 
@@ -95,14 +93,6 @@ async def _once(switches: Switches, collector: Collector, seconds: float) -> int
     return 0 if all(switch.up for switch in snapshot.switches) else 1
 
 
-def _allow_descriptors() -> None:
-    """A thousand switches take as many; usually 1,024 are allowed, and more may be asked for."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, DESCRIPTORS)
-    if soft not in (resource.RLIM_INFINITY, hard) and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-
-
 def _tokens(path: Optional[str]) -> Callable[[], Sequence[str]]:
     if not path:
         return lambda: ()
@@ -140,10 +130,9 @@ async def run(args: argparse.Namespace) -> int:
     for name in ('timeout', 'max_age'):
         if not 0 < getattr(args, name) <= 300:
             raise ValueError(f"--{name.replace('_', '-')} must be seconds, up to 300")
-    theirs = args.switch_certificate, args.switch_private_key, args.switch_ca_cert
-    _allow_descriptors()
-    switches = Switches(addresses, args.accept, only_read=True, limits=LIMITS, tls=context(*theirs, server=False),
-                        listen_tls=context(*theirs, server=True, needed=True))
+    own, asked = switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
+    switches = Switches(addresses, args.accept, only_read=True, limits=LIMITS, tls=own, listen_tls=asked,
+                        turned=lambda why: print(f'ofqos-exporter: not let in: {why}', file=sys.stderr, flush=True))
     if args.once:
         return await _once(switches, Collector(switches, args.timeout), args.timeout)
     return await _serve(args, switches)

@@ -1,54 +1,54 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application for os-ken: switches come and go, and tell of what happens.  What happens is printed, one
-JSON object a line."""
+"""The program: switches come and go, and tell of what happens.  What happens is printed, one JSON object a line."""
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import queue
 import signal
-import sys
+import ssl
+import struct
 import threading
 import time
-from typing import Any, Dict
+from typing import Any, Dict, Optional, Sequence, Tuple
 
-from .. import changes, framework, wire
-from ..framework import handler, ofp_event, ofproto_v1_3
-from ..service import Qos
+from .. import changes, wire
+from ..channel import Channel
+from ..switches import Switches
 from .control import Server
 from .schema import Wrong
 from .service import Instance, Options
-from .switches import Switches
+from .switches import SwitchGate
 
-OPTIONS = 'OFQOS_NETWORK_OPTIONS'
 MOST_LINES = 100000             # that wait for a slow reader; then some are lost, and the next says how many
+FLOW_REMOVED, DELETED = 11, 2   # OFPRR_DELETE
 
 
-class Network(framework.App):  # type: ignore[misc]
-    """Has an Instance."""
+class App:
+    """Has an Instance; `up`, `down`, `heard` and `turned` are of the event loop."""
 
-    OFP_VERSIONS = [ofproto_v1_3.OFP_VERSION]
-    _CONTEXTS = {'qos': Qos}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.options = Options(**json.loads(os.environ[OPTIONS]))
-        self.gate = Switches(kwargs['qos'])
+    def __init__(self, options: Options, dial: Sequence[str], listen: Sequence[str],
+                 tls: Tuple[Optional[ssl.SSLContext], Optional[ssl.SSLContext]]) -> None:
+        self.options = options
         self.lines: 'queue.Queue[str]' = queue.Queue(MOST_LINES)
         self.lost = 0
         threading.Thread(target=self.print_lines, daemon=True).start()
-        try:
-            self.instance = Instance(self.options, self.gate, self.say)
-            self.server = Server(self.options.state, self.instance.handle)
-        except (Wrong, OSError) as error:
-            print(f'ofqos-network: {error}', file=sys.stderr, flush=True)
-            os._exit(1)
-        for signum in signal.SIGTERM, signal.SIGINT:
-            signal.signal(signum, lambda *_: threading.Thread(target=self.leave, daemon=True).start())
-        signal.signal(signal.SIGHUP, lambda *_: threading.Thread(target=self.reload, daemon=True).start())
-        self.instance.start()
-        if self.options.once:
-            threading.Thread(target=self.once, daemon=True).start()
+        self.switches = Switches(dial, listen, tls=tls[0], listen_tls=tls[1], up=self.up, down=self.down,
+                                 heard=self.heard, turned=lambda why: self.say('turned away', why=why))
+        self.instance = Instance(options, SwitchGate(asyncio.get_running_loop(), self.switches), self.say)
+        self.server = Server(options.state, self.instance.handle)
+
+    async def run(self) -> None:
+        """Ends by leave() or end().  OSError: it can't listen."""
+        loop = asyncio.get_running_loop()
+        for signum, do in (signal.SIGTERM, self.leave), (signal.SIGINT, self.leave), (signal.SIGHUP, self.reload):
+            loop.add_signal_handler(signum, lambda do=do: threading.Thread(target=do, daemon=True).start())
+        async with self.switches:
+            self.instance.start()
+            if self.options.once:
+                threading.Thread(target=self.once, daemon=True).start()
+            await asyncio.Event().wait()
 
     def say(self, event: str, **more: Any) -> None:
         if self.options.once:
@@ -102,41 +102,33 @@ class Network(framework.App):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ events
 
-    @handler.set_ev_cls(ofp_event.EventOFPStateChange,  # type: ignore[misc]
-                        [handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER])
-    def on_state(self, ev: Any) -> None:
-        dp = ev.datapath
-        if dp.id is None:
-            return
-        if ev.state == handler.MAIN_DISPATCHER:
-            self.gate.joined(dp)
-            self.instance.came()
-            self.instance.engine.up(dp.id)
-            self.say('switch', switch=self.instance.engine.name(dp.id), id=f'{dp.id:016x}')
-        elif self.gate.dps.get(dp.id) is dp:
-            del self.gate.dps[dp.id]
-            self.instance.engine.down(dp.id)
-            self.say('switch away', switch=self.instance.engine.name(dp.id), id=f'{dp.id:016x}')
+    def up(self, channel: Channel) -> None:
+        switch = channel.datapath_id
+        self.instance.came()
+        self.instance.engine.up(switch)
+        self.say('switch', switch=self.instance.engine.name(switch), id=f'{switch:016x}')
 
-    @handler.set_ev_cls(ofp_event.EventOFPFlowRemoved,  # type: ignore[misc]
-                        handler.MAIN_DISPATCHER)
-    def on_flow_removed(self, ev: Any) -> None:
-        """Those of a map beside another controller's flows ask for this: Faucet deletes all when it begins."""
-        if ev.msg.cookie >> 32 == wire.EXPERIMENTER and ev.msg.reason == ofproto_v1_3.OFPRR_DELETE:
-            self.instance.engine.changed(ev.msg.datapath.id, None)
+    def down(self, channel: Channel, why: str) -> None:
+        switch = channel.datapath_id
+        self.instance.engine.down(switch)
+        self.say('switch away', switch=self.instance.engine.name(switch), id=f'{switch:016x}', why=why)
 
-    @handler.set_ev_cls(ofp_event.EventOFPExperimenter,  # type: ignore[misc]
-                        handler.MAIN_DISPATCHER)
-    def on_experimenter(self, ev: Any) -> None:
-        if ev.msg.xid:
-            return                  # an answer
-        raw, switch = bytes(ev.msg.buf), ev.msg.datapath.id
-        try:
-            change = changes.parse_change(raw)
-        except ValueError:
-            self.instance.engine.changed(switch, None)
-            return
-        if isinstance(change, changes.PromiseChange):
-            self.instance.engine.promise(switch, change)
-        elif isinstance(change, changes.QosChange):
-            self.instance.engine.changed(switch, change)
+    def heard(self, channel: Channel, raw: bytes) -> None:
+        """What nobody asked for.  Flows of a map beside another controller's ask to be told of: Faucet deletes all
+        when it begins."""
+        kind, xid, body = wire.split(raw)
+        engine, switch = self.instance.engine, channel.datapath_id
+        if kind == FLOW_REMOVED and len(body) > 10:
+            cookie, _, reason = struct.unpack_from('!QHB', body)
+            if cookie >> 32 == wire.EXPERIMENTER and reason == DELETED:
+                engine.changed(switch, None)
+        elif kind == wire.T_EXPERIMENTER and not xid:       # else an answer
+            try:
+                change = changes.parse_change(raw)
+            except ValueError:
+                engine.changed(switch, None)
+                return
+            if isinstance(change, changes.PromiseChange):
+                engine.promise(switch, change)
+            elif isinstance(change, changes.QosChange):
+                engine.changed(switch, change)

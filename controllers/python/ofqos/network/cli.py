@@ -15,14 +15,17 @@ alone: they wait for the switches to connect, and end.
 from __future__ import annotations
 
 import argparse
-import importlib.util
+import asyncio
 import json
 import os
-import socket
+import re
 import sys
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional
 
+from .. import secure
+from ..address import parse_address
 from . import control, nothing
+from .app import App
 from .dpctl import Dpctl
 from .policy import Policy, load
 from .schema import Wrong
@@ -46,8 +49,7 @@ def _connecting(command: argparse.ArgumentParser, listen: Optional[str]) -> None
                                                              ': do it alone, without an instance that runs'))
     command.add_argument('--connect', metavar='HOST:PORT', action='append', default=[],
                          help='to a switch that waits for controllers; may be given again')
-    for name, what in ('key', 'private key'), ('cert', 'certificate'), ('ca', "switches' CA, for TLS"):
-        command.add_argument(f'--{name}', metavar='FILE', help=what)
+    secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
 
 
 def parser() -> argparse.ArgumentParser:
@@ -96,35 +98,27 @@ def check(args: argparse.Namespace) -> Dict[str, Any]:
             **({'error': '\n'.join(wrong)} if wrong else {})}
 
 
-def start(args: argparse.Namespace, options: Options) -> None:
-    """The application; does not return."""
-    from .. import run      # pylint: disable=import-outside-toplevel  (os-ken is needed here only)
-    if not any(map(importlib.util.find_spec, ('os_ken', 'ryu'))):
-        sys.exit("ofqos-network: os-ken is not installed: pip install 'ofqos[network]' (Debian: python3-os-ken)")
-    host, port = address(args.listen or '127.0.0.1:0')
-    words = [f'--ofp-listen-host={host}']
-    words.append(f'--ofp-{"ssl" if args.cert else "tcp"}-listen-port={port}')
-    words += [f'--{name}={value}' for name, value in (
-        ('ctl-privkey', args.key), ('ctl-cert', args.cert), ('ca-certs', args.ca)) if value]
-    words += [f'--ofp-switch-address-list={",".join(args.connect)}'] if args.connect else []
-    os.environ['OFQOS_NETWORK_OPTIONS'] = options.text()
-    run.main([*words, 'ofqos.network.app'])
-
-
-def address(text: str) -> Tuple[str, int]:
-    """HOST:PORT that can be listened on; os-ken would say nothing.  Ends where it can't."""
-    host, _, port = text.rpartition(':')
-    host = host.strip('[]')
-    if not host or not port.isdigit() or int(port) > 65535:
-        sys.exit(f'ofqos-network: --listen {text} is not right; HOST:PORT is, such as 127.0.0.1:6653')
+def start(args: argparse.Namespace, options: Options) -> int:
+    """The instance; returns only where it can't begin."""
+    async def run() -> None:
+        tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+        dial, listen = (addresses(texts, 'tls' if tls[0] else 'tcp') for texts in (args.connect, [args.listen]))
+        await App(options, dial, listen, tls).run()
     try:
-        with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET) as tried:
-            tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            tried.bind((host, int(port)))
-            tried.listen()
-    except OSError as error:
-        sys.exit(f'ofqos-network: --listen {text}: {error.strerror}')
-    return host, int(port)
+        asyncio.run(run())
+    except (Wrong, ValueError, OSError) as error:
+        print(f'ofqos-network: {error}', file=sys.stderr)
+    return 1
+
+
+def addresses(texts: List[Optional[str]], kind: str) -> List[str]:
+    """Of --listen and --connect.  ValueError."""
+    found = [f'{kind}:{text}' for text in texts if text]
+    for address in found:
+        if not re.search(r':\d+$', address[4:]):
+            raise ValueError(f'{address[4:]} is not right; HOST:PORT is, such as 127.0.0.1:6653')
+        parse_address(address)
+    return found
 
 
 def request(args: argparse.Namespace) -> Dict[str, Any]:
@@ -152,11 +146,9 @@ def ask(args: argparse.Namespace) -> Dict[str, Any]:
 def main(words: Optional[List[str]] = None) -> int:
     args = parser().parse_args(words)
     if args.command == 'run':
-        start(args, Options(args.state, args.file, args.settle, args.dpctl))
-        return 0
+        return start(args, Options(args.state, args.file, args.settle, args.dpctl))
     if getattr(args, 'listen', None) or getattr(args, 'connect', None):
-        start(args, Options(args.state, None, 2.0, args.dpctl, request(args), args.wait))
-        return 0
+        return start(args, Options(args.state, None, 2.0, args.dpctl, request(args), args.wait))
     found = check(args) if args.command == 'check' else ask(args)
     if args.json:
         print(json.dumps(found))

@@ -34,11 +34,8 @@ class Gate(transaction.Gate[List[bytes]], Protocol):
     def greet(self, switch: int) -> None:
         """It tells of queues and promises from now on."""
 
-    def poke(self, switch: int) -> None:
-        """Whether the connection has ended will be noticed."""
-
-    def role(self, switch: int, role: int, generation: int) -> Tuple[int, int]:
-        """-> the role that it is now, and the generation id"""
+    def role(self, switch: int, role: int, generation: int) -> int:
+        """-> the generation id"""
 
     def ask(self, switch: int, request: bytes) -> Sequence[bytes]:
         """A multipart request -> the reply's messages"""
@@ -250,7 +247,7 @@ class Engine:
             self.gate.role(switch, roles.MASTER, self.standing.own)
             return True
         except Rejected as error:       # somebody has said a greater one
-            seen = self.gate.role(switch, roles.NOCHANGE, 0)[1]
+            seen = self.gate.role(switch, roles.NOCHANGE, 0)
             with self.lock:
                 self.standing.see([seen], self.now())
             if roles.is_after(seen, self.standing.own):
@@ -281,7 +278,6 @@ class Engine:
             if not self.standing.active:
                 self.standing.active = True
                 self.say('active', why='the policy says role: equal')
-            list(self.pulse.map(lambda switch: attempt(self.gate.poke, switch), everyone))
         elif self.standing.active:
             self.standing.renew()
             list(self.pulse.map(lambda switch: attempt(self.ask_for_master, switch), greeted))
@@ -291,7 +287,7 @@ class Engine:
     def watch(self, switches: Sequence[int]) -> None:
         """Standing by: takes over when nobody else is there."""
         found = list(self.pulse.map(lambda switch: attempt(
-            lambda who: self.gate.role(who, roles.NOCHANGE, 0)[1], switch), switches))
+            lambda who: self.gate.role(who, roles.NOCHANGE, 0), switch), switches))
         heard = [outcome.answer for outcome in found if not outcome.error]
         with self.lock:
             self.standing.see(heard, self.now())

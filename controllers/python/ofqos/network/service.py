@@ -6,7 +6,7 @@ import json
 import os
 import threading
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
 
 from . import nothing, step
@@ -30,9 +30,6 @@ class Options:
     dpctl: Optional[str] = None
     once: Dict[str, Any] = field(default_factory=dict)
     wait: float = 30.0          # with once: for all switches
-
-    def text(self) -> str:
-        return json.dumps(asdict(self))
 
 
 class Instance:

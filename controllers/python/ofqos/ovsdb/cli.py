@@ -30,10 +30,9 @@ def _say(text: str) -> None:
 async def _run(args: argparse.Namespace) -> int:
     database = Database(open_vswitch())
     bridges = Bridges(database, _say)
-    own = secure.context(args.certificate, args.private_key, args.ca_cert, server=False)
-    asked = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
+    own, asked = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     switches = Switches(args.switch, args.openflow_listen, tls=own, listen_tls=asked, up=bridges.up, down=bridges.down,
-                        heard=bridges.heard)
+                        heard=bridges.heard, turned=lambda why: _say(f'not let in: {why}'))
     bridges.switches, database.act = switches, bridges.act
     server = Server(database, args.listen or [f'tcp:127.0.0.1:{PORT}'], asked, Limits(clients=args.clients), _say)
     ended = asyncio.Event()

@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import signal
-import ssl
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
@@ -63,11 +62,6 @@ def _checked(key: str, value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------ service
 
-def _switch_tls(args: argparse.Namespace, server: bool) -> Optional[ssl.SSLContext]:
-    """For the switches; both sides show a certificate."""
-    return secure.context(args.switch_certificate, args.switch_private_key, args.switch_ca_cert, server, needed=True)
-
-
 async def _whole(stream: Any, most: int) -> bytes:
     """A body; read() gives what has come so far only.  ValueError: it is too long."""
     data = bytearray()
@@ -110,9 +104,9 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     settings = Settings(args.allow_changes, bool(tls) or args.behind_tls, 2 * args.viewers + 64)
     host, _, port = args.listen.rpartition(':')
     listener = Listener(Server(net, desk, Guard(args.token), settings), host.strip('[]'), int(port), tls)
-    switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=_switch_tls(args, False),
-                        listen_tls=_switch_tls(args, True), only_read=not args.allow_changes, up=net.up,
-                        down=net.down, heard=net.heard)
+    own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
+    switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=own, listen_tls=asked,
+                        only_read=not args.allow_changes, up=net.up, down=net.down, heard=net.heard, turned=net.turned)
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)

@@ -95,6 +95,9 @@ class Network:
             self.hub.tell('bad', 'switch', f'the switch is away: {why}', dp=watch.dp, switch=watch.name)
             self._changed(channel.datapath_id)
 
+    def turned(self, why: str) -> None:
+        self.hub.tell('warn', 'switch', f'not let in: {why}')
+
     def heard(self, channel: Channel, raw: bytes) -> None:
         watch = self.watches.get(channel.datapath_id)
         if watch and watch.channel is channel:

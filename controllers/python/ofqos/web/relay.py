@@ -28,10 +28,6 @@ class Failed(Exception):
     """dpctl could not do it; what it said."""
 
 
-def with_xid(raw: bytes, xid: int) -> bytes:
-    return raw[:4] + struct.pack('!I', xid) + raw[8:]
-
-
 def _error(error: Refused, xid: int) -> bytes:
     """The message again that the error was made of."""
     head = struct.pack('!HH', error.type, error.code)
@@ -79,8 +75,8 @@ class _Relay:
             return [wire.message(wire.T_ERROR, xid, _EPERM + raw[:64])]
         if kind == wire.T_EXPERIMENTER and body[:4] == struct.pack('!I', wire.ONF_EXPERIMENTER):
             return await self._bundle(raw, xid, body)
-        replies, = await self.channel.exchange([lambda own: with_xid(raw, own)], SECONDS)
-        return [with_xid(reply, xid) for reply in replies]
+        replies, = await self.channel.exchange([lambda own: wire.with_xid(raw, own)], SECONDS)
+        return [wire.with_xid(reply, xid) for reply in replies]
 
     async def _bundle(self, raw: bytes, xid: int, body: bytes) -> List[bytes]:
         exp_type, = struct.unpack_from('!I', body, 4)
@@ -107,7 +103,7 @@ class _Relay:
 
 
 def _again(raw: bytes) -> Callable[[int], bytes]:
-    return lambda xid: with_xid(raw, xid)
+    return lambda xid: wire.with_xid(raw, xid)
 
 
 class Dpctl:
