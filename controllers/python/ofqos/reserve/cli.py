@@ -18,6 +18,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
+from .. import secure
 from ..units import format_rate
 
 
@@ -110,6 +111,7 @@ def parser() -> argparse.ArgumentParser:
     run = commands.add_parser('run', help='the application; switches connect to it')
     run.add_argument('--settings', metavar='FILE', help='JSON; ofqos/reserve/settings.py')
     run.add_argument('--listen', default='127.0.0.1:6653', help='for switches (%(default)s)')
+    secure.add_tls_options(run.add_argument_group('TLS to switches: all three or none'))
     add = commands.add_parser('add', help='a rate on every hop, or on none')
     add.add_argument('name')
     add.add_argument('rate', help='of frames: 5mbit')
@@ -136,8 +138,14 @@ def start(args: argparse.Namespace) -> None:
     if args.settings:
         os.environ['OFQOS_RESERVE_SETTINGS'] = args.settings
     host, _, port = args.listen.rpartition(':')
+    try:
+        secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+    except (ValueError, OSError) as error:
+        sys.exit(f'ofqos-reserve: {error}')
     from .. import run      # pylint: disable=import-outside-toplevel  (os-ken is needed here only)
-    run.main([f'--ofp-listen-host={host}', f'--ofp-tcp-listen-port={port}', 'ofqos.reserve.app'])
+    run.main([f'--ofp-listen-host={host}', f'--ofp-{"ssl" if args.certificate else "tcp"}-listen-port={port}',
+              *([f'--ctl-privkey={args.private_key}', f'--ctl-cert={args.certificate}', f'--ca-certs={args.ca_cert}']
+                if args.certificate else []), 'ofqos.reserve.app'])
 
 
 def ask(args: argparse.Namespace) -> Tuple[Any, Any]:
