@@ -199,6 +199,33 @@ def test_two_instances():
             all_have(crowd, 5)
 
 
+@pytest.mark.parametrize('member', [False, True])
+def test_a_switch_that_claims_a_generation(member):
+    """It says that the greatest id is in force and refuses MASTER.  Outside the policy it counts for nothing; within
+    it for itself: the instance goes on at the others, and there as soon as it answers as it should."""
+    port = free_port()
+    with Crowd(4, port) as crowd, Alone(policy(many=4 if member else 3), port) as app:
+        if member:
+            app.wait('in force')
+        rogue = crowd.switches[3]
+        rogue.generation = 0x7ffffff000000000
+        crowd.do(rogue.cut)
+        if member:
+            assert 'older than its master' in app.wait('refused')['why']
+            crowd.do(lambda: [(switch.reset(), switch.cut()) for switch in crowd.switches[:3]])
+            app.wait('applied', 3)
+            rogue.generation = None
+            crowd.do(lambda: (rogue.reset(), rogue.cut()))
+            app.wait('applied', 4)
+            assert len(app.apply(policy(2, '3mbit', many=4))['changed']) == 4
+        else:
+            assert app.wait('in force')['changed'] == 3
+            time.sleep(3)                   # a beat
+            assert len(app.apply(policy(2, '3mbit', many=3))['changed']) == 3
+            assert not rogue.queues and rogue.generation == 0x7ffffff000000000
+        assert app.say('status')['active'] and not app.events('standby')
+
+
 def threads(app):
     return len(os.listdir(f'/proc/{app.process.pid}/task'))
 

@@ -20,20 +20,16 @@ class Switches:
         return [roles.NONE if one is None else one for one in self.last]
 
     def ask(self, generation):
-        """True: all have agreed"""
-        good = True
-        for i, last in enumerate(self.last):
-            if last is None or not roles.is_after(last, generation):
-                self.last[i] = generation
-            else:
-                good = False
-        return good
+        """-> what each has then"""
+        self.last = [last if last is not None and roles.is_after(last, generation) else generation for last in self.last]
+        return self.last
 
 
 def beat(standing, switches, now):
     """As the engine does"""
     if standing.active:
-        if not switches.ask(standing.renew()):
+        own = standing.renew()
+        if roles.is_after(roles.agreed(switches.ask(own)), own):
             standing.see(switches.seen(), now)
             standing.give_up(now)
         return
@@ -92,6 +88,24 @@ def test_never_two_for_long():
         active = [one for one in several if one.active]
         assert len(active) == 1, seed
         assert active[0].revision == max(one.revision for one in several), seed
+
+
+def test_more_than_half_count():
+    """Whatever a single switch says, the one in force stays so, and a reserve is not misled."""
+    assert roles.agreed([]) is roles.agreed([roles.NONE]) is None
+    assert roles.agreed([9]) == 9 and roles.agreed([9, 5]) == 5 and roles.agreed([5, roles.NONE]) == 5
+    assert roles.agreed([9, 5, 6]) == 6 and roles.agreed([9, 9, 5, 5]) == 5 and roles.agreed([5, 9, 9]) == 9
+    for n in 2, 3, 4:
+        switches, first, second = Switches(n), Standing(7), Standing(7)
+        beat(first, switches, 0)
+        for now in range(2, 40, 2):
+            switches.last[0] = 0x7ffffff000000000
+            beat(first, switches, now)
+            beat(second, switches, now + 1)
+            assert first.active and not second.active
+        for now in range(40, 60, 2):
+            beat(second, switches, now)
+        assert second.active and roles.revision(second.own) == 7
 
 
 def test_distance():

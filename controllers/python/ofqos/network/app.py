@@ -88,6 +88,7 @@ class App:
             return
         standing = self.instance.standing
         standing.want(policy.revision)
+        self.instance.engine.next = policy
         while time.monotonic() < until:
             with self.instance.engine.lock:
                 there = set(self.instance.engine.switches)

@@ -68,6 +68,7 @@ class Engine:
         self.gate, self.dpctl, self.revisions, self.standing = gate, dpctl, revisions, standing
         self.say, self.now = say, now
         self.policy: Optional[Policy] = None        # in force
+        self.next: Optional[Policy] = None          # is to come into force
         self.role = 'master'
         self.switches: Dict[int, Known] = {}
         self.busy: Set[int] = set()                 # in a step
@@ -77,6 +78,7 @@ class Engine:
         self.pool = ThreadPoolExecutor(AT_ONCE, 'switch')
         self.steps = ThreadPoolExecutor(AT_ONCE, 'step')
         self.pulse = ThreadPoolExecutor(AT_ONCE, 'pulse')
+        self.votes: Dict[int, Tuple[int, float]] = {}   # switch -> the generation id that it had, and when
         self.beating = threading.Lock()             # a smaller id behind a greater one would be refused
 
     # ------------------------------------------------------------------- events
@@ -132,6 +134,12 @@ class Engine:
         known = self.policy.switches.get(switch) if self.policy else None
         return known.name if known else f'{switch:x}'
 
+    def members(self) -> List[int]:
+        """The policy's switches that are connected; the others count for nothing."""
+        with self.lock:
+            policies = [policy for policy in (self.policy, self.next) if policy]
+            return [switch for switch in self.switches if any(switch in policy.switches for policy in policies)]
+
     def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> List[Outcome]:
         """For a step: several at once"""
         return list(self.steps.map(lambda item: attempt(do, item), items))
@@ -142,7 +150,7 @@ class Engine:
             return
         with self.lock:
             now, due = self.now(), []
-            for switch, known in self.switches.items():
+            for switch, known in [(switch, self.switches[switch]) for switch in self.members()]:
                 if now >= known.audit:
                     known.due, known.audit = known.due or now, now + AUDIT
                 if known.due is not None and known.due <= now and \
@@ -190,7 +198,8 @@ class Engine:
             return True
         self.gate.greet(switch)
         if not self.take_role(switch):
-            known.due = self.now() + self.standing.beat(len(self.switches))
+            self.note(switch, known, 'refused', 'it takes us for older than its master')
+            known.due = self.now() + self.standing.beat(len(self.members()))
             return False
         known.greeted = True
         return True
@@ -240,21 +249,17 @@ class Engine:
 
     def take_role(self, switch: int) -> bool:
         """On a new connection: ours, where we are in force."""
-        return self.role == 'equal' or (self.standing.active and self.ask_for_master(switch))
+        return self.role == 'equal' or (self.standing.active and not roles.is_after(
+            self.ask_for_master(switch), self.standing.own))
 
-    def ask_for_master(self, switch: int) -> bool:
+    def ask_for_master(self, switch: int) -> int:
+        """-> the generation id that the switch has then: ours, or a greater one"""
+        own = self.standing.own
         try:
-            self.gate.role(switch, roles.MASTER, self.standing.own)
-            return True
-        except Rejected as error:       # somebody has said a greater one
-            seen = self.gate.role(switch, roles.NOCHANGE, 0)
-            with self.lock:
-                self.standing.see([seen], self.now())
-            if roles.is_after(seen, self.standing.own):
-                self.give_up()
-            else:
-                self.say('no master', switch=self.name(switch), why=str(error))
-            return False
+            self.gate.role(switch, roles.MASTER, own)
+            return own
+        except Rejected:
+            return self.gate.role(switch, roles.NOCHANGE, 0)
 
     def give_up(self, *why: str) -> None:
         with self.lock:
@@ -271,24 +276,34 @@ class Engine:
             self._beat()
 
     def _beat(self) -> None:
-        with self.lock:
-            everyone = list(self.switches)
-            greeted = [switch for switch, known in self.switches.items() if known.greeted]
+        switches = self.members()
         if self.role == 'equal':
             if not self.standing.active:
                 self.standing.active = True
                 self.say('active', why='the policy says role: equal')
         elif self.standing.active:
-            self.standing.renew()
-            list(self.pulse.map(lambda switch: attempt(self.ask_for_master, switch), greeted))
-        elif everyone:
-            self.watch(everyone)
+            own = self.standing.renew()
+            heard = self.ask_each(self.ask_for_master, switches)
+            theirs = roles.agreed(heard)
+            if theirs is not None and roles.is_after(theirs, own):
+                with self.lock:
+                    self.standing.see(heard, self.now())
+                self.give_up()
+        elif switches:
+            self.watch(switches)
+
+    def ask_each(self, ask: Callable[[int], int], switches: Sequence[int]) -> List[int]:
+        """What those answer that do, and have answered lately: one that is left alone for a moment does not decide."""
+        now, patience = self.now(), roles.PATIENCE * self.standing.beat(len(switches))
+        for switch, outcome in zip(switches, self.pulse.map(lambda switch: attempt(ask, switch), switches)):
+            if not outcome.error:
+                self.votes[switch] = outcome.answer, now
+        self.votes = {switch: vote for switch, vote in self.votes.items() if now - vote[1] < patience}
+        return [generation for generation, _ in self.votes.values()]
 
     def watch(self, switches: Sequence[int]) -> None:
         """Standing by: takes over when nobody else is there."""
-        found = list(self.pulse.map(lambda switch: attempt(
-            lambda who: self.gate.role(who, roles.NOCHANGE, 0), switch), switches))
-        heard = [outcome.answer for outcome in found if not outcome.error]
+        heard = self.ask_each(lambda who: self.gate.role(who, roles.NOCHANGE, 0), switches)
         with self.lock:
             self.standing.see(heard, self.now())
             if not heard or not self.standing.may_claim(self.now(), len(switches)):

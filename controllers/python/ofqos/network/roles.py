@@ -4,12 +4,13 @@
 All switches keep the greatest generation id that anybody has said, and refuse a smaller one.  Ours are
 the revision that is in force (upper half) and a count that the active instance raises at every beat.  So two
 instances agree everywhere on who is the greater; the lesser one stands by, and takes over when the count has
-not been raised for some beats.  An instance with an older policy never takes over.  A newer policy changes the
+not been raised for some beats.  What more than half of the policy's switches have counts: no single one can say who
+is in force.  An instance with an older policy never takes over.  A newer policy changes the
 upper half only once it is in force: one that is refused leaves the others' claims as they were."""
 from __future__ import annotations
 
 import random
-from typing import Iterable, Optional
+from typing import Optional, Sequence
 
 NOCHANGE, EQUAL, MASTER, SLAVE = range(4)
 NONE = 0xffffffffffffffff       # nobody has said one
@@ -20,6 +21,12 @@ _JUMP = 1 << 16                 # more than a dead one may have raised its count
 
 def revision(generation: int) -> int:
     return generation >> 32
+
+
+def agreed(generations: Sequence[int]) -> Optional[int]:
+    """What more than half of the switches have, at least; None: none has one."""
+    known = sorted((one for one in generations if one != NONE), reverse=True)
+    return known[len(known) // 2] if known else None
 
 
 def is_after(a: int, b: int) -> bool:
@@ -34,7 +41,7 @@ class Standing:
     def __init__(self, revision_: int, own: int = 0) -> None:
         self.revision, self.wanted, self.own = revision_, 0, own
         self.overtaken = False      # somebody else has claimed since we want it
-        self.seen = 0               # the greatest of others
+        self.seen = 0               # what the switches have agreed on last
         self.active = False
         self.heard_at: Optional[float] = None       # when it was raised last
         self.why = 'nobody was looked at yet'
@@ -43,11 +50,11 @@ class Standing:
         """Seconds between two"""
         return max(BEAT, switches / A_BEAT)
 
-    def see(self, generations: Iterable[int], now: float) -> None:
-        """What switches have, as they answer"""
-        for generation in generations:
-            if generation != NONE and generation > self.own and generation > self.seen:
-                self.seen, self.heard_at = generation, now
+    def see(self, generations: Sequence[int], now: float) -> None:
+        """What the policy's switches have, as they answer"""
+        found = agreed(generations)
+        if found is not None and found != self.seen:
+            self.seen, self.heard_at = found, now
 
     def want(self, revision_: int) -> None:
         """A newer policy is to come into force."""

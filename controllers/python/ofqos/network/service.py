@@ -81,11 +81,12 @@ class Instance:
         self.before = self.engine.policy or self.before
         self.engine.policy = None
         self.standing.want(policy.revision)
-        self.engine.role = policy.role
+        self.engine.next, self.engine.role = policy, policy.role
 
     def _back(self) -> None:
         """The policy before, unless another instance has been further: then that one takes over again."""
-        old, self.standing.wanted = self.before, self.pending.revision if self.pending else 0
+        old, self.engine.next = self.before, self.pending
+        self.standing.wanted = self.pending.revision if self.pending else 0
         if self.engine.policy is not None:
             return
         if old is not None and revision(self.standing.seen) <= old.revision:
@@ -156,7 +157,7 @@ class Instance:
         now = time.monotonic()
         if now < self.next_beat:
             return
-        self.next_beat = now + self.standing.beat(len(self.engine.switches))
+        self.next_beat = now + self.standing.beat(len(self.engine.members()))
         self.engine.beat()
         if self.standing.own > self.saved:      # a restart knows its own count again
             self.saved = self.standing.own + _SAVED_AHEAD

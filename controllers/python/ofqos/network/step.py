@@ -184,7 +184,7 @@ def _keep(engine: Engine, policy: Policy, done: List[Change[List[bytes]]]) -> No
 
 def _in_force(engine: Engine, policy: Policy, switches: Sequence[int]) -> None:
     with engine.lock:
-        engine.policy, engine.role = policy, policy.role
+        engine.policy, engine.next, engine.role = policy, None, policy.role
         engine.standing.came_into_force(policy.revision)
         for switch in switches:
             known = engine.switches.get(switch)
