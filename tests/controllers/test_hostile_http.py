@@ -61,7 +61,7 @@ class Place:
     def __init__(self, port, faults, path, method='GET', token=''):
         self.port, self.faults = port, faults
         allowed = f'Authorization: Bearer {token}\r\n' if token else ''
-        self.good = f'{method} {path} HTTP/1.1\r\nHost: here\r\n{allowed}Connection: close\r\n\r\n'.encode()
+        self.good = f'{method} {path} HTTP/1.1\r\nHost: localhost\r\n{allowed}Connection: close\r\n\r\n'.encode()
 
     def send(self, pieces, end=True):
         """All that comes until the connection is closed; `end`: the peer has nothing more to say."""
@@ -103,14 +103,18 @@ def bounds(faults):
 
 
 @pytest.fixture(scope='module')
-def exporter(faults):
+def exporter(faults, tmp_path_factory):
     pytest.importorskip('prometheus_client', reason='python3-prometheus-client is not installed')
+    from ofqos.guard import Guard
     from ofqos.exporter.collect import Collector
     from ofqos.exporter.service import Exporter, Own
     from ofqos.switches import Switches
     loop = Loop(faults)
+    path = tmp_path_factory.mktemp('exporter') / 'token'
+    path.write_text(TOKEN + '\n')
+    path.chmod(0o600)
     serves = Exporter(('127.0.0.1', 0), Collector(Switches()), Own(), loop.loop, HttpSettings(**bounds(faults)),
-                      lambda: [TOKEN])
+                      Guard(str(path)))
     serves.start()
     yield Place(serves.server_address[1], faults, '/metrics', token=TOKEN)
     serves.shutdown()
@@ -146,7 +150,7 @@ def tenant(faults):
 def pages(faults, tmp_path_factory):
     pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
     from ofqos.web.change import Desk, Profiles
-    from ofqos.web.guard import Guard
+    from ofqos.guard import Guard
     from ofqos.web.listen import Listener
     from ofqos.web.network import Network
     from ofqos.web.relay import Dpctl
@@ -228,7 +232,7 @@ def header_lines(token):
 def requests(draw, token):
     """Mostly with all in its place; then in pieces."""
     body = draw(BODIES)
-    lines = [f'{draw(METHODS)} {draw(TARGETS)} {draw(VERSIONS)}', 'Host: here']
+    lines = [f'{draw(METHODS)} {draw(TARGETS)} {draw(VERSIONS)}', 'Host: localhost']
     if draw(st.booleans()):
         lines.append(f'Authorization: Bearer {token}')
     lines += [f'{name}: {value}' for name, value in draw(header_lines(token))]

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from support import tc, topo
-from support.app import PACKAGE
+from support.app import PACKAGE, Rest
 from support.load import Cbr, Listener
 from support.ring import BEFORE, HOST, NEXT, Ring
 from support.wait import until
@@ -123,12 +123,12 @@ def test_command_line(ring):
     def say(*arguments, good=True):
         done = subprocess.run(
             ['ip', 'netns', 'exec', ring.switch_ns, sys.executable, '-m', 'ofqos.reserve.cli',
-             *arguments], env=dict(os.environ, PYTHONPATH=PACKAGE), text=True, check=False,
+             *arguments], env=dict(os.environ, PYTHONPATH=PACKAGE, OFQOS_TOKEN_FILE=app.rest.token), text=True, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert (done.returncode == 0) == good, done
         return done.stdout if good else done.stderr
 
-    with ring.controller(ring.osken):
+    with ring.controller(ring.osken) as app:
         # A host that has sent nothing yet is asked for
         assert 'held, by 1:2 2:2 3:1' in say('add', 'video', '5mbit', '10.0.0.1', '10.0.0.3',
                                              'app=rtp', 'dscp=ef')
@@ -159,6 +159,9 @@ def test_wrong_requests(ring):
                              ({'app': None}, 'needed')):
             status, answer = app.rest('POST', '/reservations', {**good, **change})
             assert status == 400 and word in answer['error'], (change, answer)
+        assert Rest(ring.switch_ns)('POST', '/reservations', good)[0] == 401
+        assert Rest(ring.switch_ns)('DELETE', '/reservations/x')[0] == 401
+        assert Rest(ring.switch_ns)('GET', '/reservations') == (200, [])
         for method, path, status in (('GET', '/', 404), ('PUT', '/topology', 501),
                                      ('POST', '/topology', 405), ('GET', '/paths?from=1:1', 400),
                                      ('POST', '/reservations/x/move', 404)):

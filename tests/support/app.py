@@ -102,13 +102,21 @@ class Framework:
 class Rest:
     """A REST interface on port 8080 of the namespace."""
 
-    def __init__(self, netns):
-        self.netns = netns
+    def __init__(self, netns, token=None):
+        """token: a file with it"""
+        self.netns, self.token = netns, token
+
+    def headers(self):
+        found = {'Content-Type': 'application/json'}
+        if self.token:
+            with open(self.token, encoding='ascii') as f:
+                found['Authorization'] = f'Bearer {f.readline().strip()}'
+        return found
 
     def __call__(self, method, path, body=None):
         """-> (status, JSON; None where there is nothing)"""
         data = None if body is None else json.dumps(body).encode()
-        asked = urllib.request.Request(f'http://127.0.0.1:8080{path}', data, method=method)
+        asked = urllib.request.Request(f'http://127.0.0.1:8080{path}', data, self.headers(), method=method)
         # The connection belongs to the namespace of the thread that makes it.
         with topo.inside(self.netns):
             try:

@@ -28,7 +28,12 @@ class Controller(Application):
         self.settings = settings
         super().__init__(netns, sys.executable, '-m', 'ofqos.reserve.cli', 'run',
                          '--settings', settings, path=[*osken, PACKAGE])
-        self.rest, self.said = Rest(netns), ''
+        self.said = ''
+
+    @property
+    def rest(self):
+        with open(self.settings, encoding='utf-8') as f:
+            return Rest(self.netns, json.load(f)['token'])
 
     def events(self, kind=None):
         self.said += self.output()
@@ -87,7 +92,7 @@ class Ring(Several):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'settings.json')
             with open(path, 'w', encoding='utf-8') as f:
-                json.dump(self.settings, f)
+                json.dump({'token': os.path.join(directory, 'token'), **self.settings}, f)
             with Controller(self.switch_ns, osken, path) as app:
                 app.wait_listening(8080)
                 self.ready(app, 2 * self.n if links is None else links)

@@ -23,7 +23,7 @@ TEXT_FIELDS = ('ipv4_', 'ipv6_', 'eth_src', 'eth_dst', 'arp_spa', 'arp_tpa', 'ar
 def call(url: str, method: str, body: Optional[Dict[str, Any]] = None) -> Any:
     """What the REST interface answers; the program ends where it refuses."""
     data = None if body is None else json.dumps(body).encode()
-    asked = urllib.request.Request(url, data, method=method)
+    asked = urllib.request.Request(url, data, {'Content-Type': 'application/json'}, method=method)
     try:
         with urllib.request.urlopen(asked, timeout=30) as reply:
             text = reply.read()

@@ -14,6 +14,7 @@ from http.server import BaseHTTPRequestHandler
 from socketserver import TCPServer
 from typing import Any, Callable, Dict, Optional, Sequence, Tuple, Type
 
+from .guard import foreign, is_loopback
 from .limits import Places, Rate, origin
 
 BODY_MAX = 64 << 10
@@ -73,7 +74,8 @@ class HttpHandler(BaseHTTPRequestHandler):
 
     def respond(self) -> None:
         try:
-            answer = self.answer()
+            why = foreign(self.command, self.headers.get, self.server.local)
+            answer = problem(403, 'site', why) if why else self.answer()
         except (OSError, TimeoutError):
             return                          # the peer is gone, or was cut off
         except Exception as e:
@@ -126,6 +128,7 @@ class HttpServer(TCPServer):
         if ':' in address[0]:
             self.address_family = socket.AF_INET6
         super().__init__(address, handler)
+        self.local = is_loopback(str(self.server_address[0])) and not settings.tls
 
     def process_request(self, request: Any, client_address: Any) -> None:
         who = origin(client_address[0])

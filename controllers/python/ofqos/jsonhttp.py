@@ -11,11 +11,15 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any, Callable, List, Optional, Tuple
 
+from .guard import Guard, foreign, is_loopback
+from .limits import Places, origin
+
 MOST_BODY = 65536
-MOST_CLIENTS = 64       # at a time
+MOST_CLIENTS = 64       # at a time, of which one address has up to a half
 SECONDS = 30.0          # for a client to say something
 MOST_SECONDS = 300.0    # of a connection, however busy
 
+_NO_TOKEN = 'changes need a token: Authorization: Bearer TOKEN'
 # -> HTTP status and what is sent as JSON; None: nothing
 Answered = Callable[['Client'], Tuple[int, Any]]
 
@@ -35,8 +39,9 @@ class Client(BaseHTTPRequestHandler):
     sys_version = ''
     body = b''
 
-    def __init__(self, sock: Any, address: Any, answered: Answered, logger: logging.Logger) -> None:
-        self._answered, self._logger = answered, logger
+    def __init__(self, sock: Any, address: Any, answered: Answered, logger: logging.Logger,
+                 guard: Optional[Guard] = None) -> None:
+        self._answered, self._logger, self._guard = answered, logger, guard
         self._until = time.monotonic() + MOST_SECONDS
         super().__init__(sock, address, None)   # type: ignore[arg-type]
 
@@ -50,6 +55,7 @@ class Client(BaseHTTPRequestHandler):
     def do(self) -> None:
         try:
             self.body = self._read()
+            self._allow()
             status, answer = self._answered(self)
         except BadRequest as error:
             status, answer = error.status, {'error': str(error)}
@@ -61,6 +67,22 @@ class Client(BaseHTTPRequestHandler):
         self._send(status, answer)
 
     do_GET = do_POST = do_DELETE = do
+
+    def _allow(self) -> None:
+        """Anybody may look; a guard asks for a token where something changes."""
+        why = foreign(self.command, self.headers.get, is_loopback(self.connection.getsockname()[0]))
+        if why:
+            raise BadRequest(403, why)
+        if self.body and self.headers.get_content_type() != 'application/json':
+            raise BadRequest(415, 'the body is application/json')
+        if self._guard and self.command != 'GET':
+            word, _, text = self.headers.get('Authorization', '').partition(' ')
+            token, wait = self._guard.bearer(text.strip(), origin(self.client_address[0])) \
+                if word.lower() == 'bearer' else (None, 0.0)
+            if token is None:
+                raise BadRequest(429 if wait else 401, 'too many wrong tokens: wait' if wait else _NO_TOKEN)
+            if not token.may_change:
+                raise BadRequest(403, 'this token is for looking only')
 
     def _read(self) -> bytes:
         """What follows a body that can't be told from the next request is not read."""
@@ -100,22 +122,24 @@ class Client(BaseHTTPRequestHandler):
         self._logger.info('%s: ' + format, self.client_address[0], *args)
 
 
-_clients = 0
+_places = Places(MOST_CLIENTS, MOST_CLIENTS // 2)
 
 
-def serve_client(sock: Any, address: Any, answered: Answered, logger: logging.Logger) -> None:
+def serve_client(sock: Any, address: Any, answered: Answered, logger: logging.Logger,
+                 guard: Optional[Guard] = None) -> None:
     """Serves one client until it goes, in the caller's thread."""
-    global _clients                             # pylint: disable=global-statement
-    _clients += 1
+    who = origin(address[0])
+    entered = _places.enter(who)
     try:
-        if _clients > MOST_CLIENTS:
+        if not entered:
             sock.sendall(b'HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 0\r\n\r\n')
         else:
-            Client(sock, address, answered, logger)
+            Client(sock, address, answered, logger, guard)
     except (OSError, ValueError):
         pass
     finally:
-        _clients -= 1
+        if entered:
+            _places.leave(who)
         try:
             sock.shutdown(socket.SHUT_WR)
         except OSError:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import hmac
 import os
 import ssl
-from typing import List, Optional, Sequence, Tuple
-
-TOKEN_MIN = 16          # characters
-
+from typing import List, Optional, Tuple
 
 def read_private(path: str) -> List[str]:
     """The lines of a file that nobody else may read; ValueError says what is wrong."""
@@ -17,19 +13,6 @@ def read_private(path: str) -> List[str]:
         raise ValueError(f'{path}: others may read it: chmod 600')
     with open(path, encoding='ascii') as f:
         return [line.strip() for line in f if line.strip()]
-
-
-def read_tokens(path: str) -> List[str]:
-    """A token a line: each is good, so that a new one can come before the old one goes."""
-    tokens = read_private(path)
-    if not tokens or min(map(len, tokens)) < TOKEN_MIN:
-        raise ValueError(f'{path}: a token has at least {TOKEN_MIN} characters')
-    return tokens
-
-
-def is_token(tokens: Sequence[str], said: str) -> bool:
-    """All are compared, so that the time does not tell which it was."""
-    return any([hmac.compare_digest(said.encode(), token.encode()) for token in tokens])
 
 
 def add_tls_options(parser: argparse._ActionsContainer, prefix: str = '') -> None:

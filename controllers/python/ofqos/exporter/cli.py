@@ -14,15 +14,15 @@ import argparse
 import asyncio
 import signal
 import sys
-from typing import Callable, List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence, Tuple
 
 from ..address import parse_address
 from ..channel import Limits
 from ..errors import Away
+from ..guard import Guard
 from ..httpd import HttpSettings
-from ..secure import add_tls_options, context, read_tokens, switch_contexts
+from ..secure import add_tls_options, context, switch_contexts
 from ..switches import Switches
-from ..watched import Watched
 from .collect import Collector
 
 PORT = 9653
@@ -93,14 +93,6 @@ async def _once(switches: Switches, collector: Collector, seconds: float) -> int
     return 0 if all(switch.up for switch in snapshot.switches) else 1
 
 
-def _tokens(path: Optional[str]) -> Callable[[], Sequence[str]]:
-    if not path:
-        return lambda: ()
-    watched = Watched(path, read_tokens)
-    watched()                           # now, where a mistake can be told
-    return watched
-
-
 async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     from .service import Exporter, Own  # pylint: disable=import-outside-toplevel  (--once needs no prometheus-client)
     loop, over = asyncio.get_running_loop(), asyncio.Event()
@@ -108,12 +100,12 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
         loop.add_signal_handler(number, over.set)
     own = Own()
     collector = Collector(switches, args.timeout, args.max_age, own.collected)
-    tokens = _tokens(args.token_file)
+    guard = Guard(args.token_file) if args.token_file else None
     tls = context(args.certificate, args.private_key, args.ca_cert, True)
     settings = HttpSettings(tls=tls, seconds=args.timeout + 26)
     async with switches:
         host, port = _place(args.listen)
-        server = Exporter((host, port), collector, own, loop, settings, tokens)
+        server = Exporter((host, port), collector, own, loop, settings, guard)
         server.start()
         print(f'listening at {host}:{server.server_address[1]}', flush=True)
         await over.wait()

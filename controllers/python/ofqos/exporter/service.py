@@ -6,15 +6,16 @@ import asyncio
 import concurrent.futures
 import ssl
 import threading
-from typing import Callable, List, Sequence, Tuple
+from typing import Callable, List, Optional, Tuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector
 from prometheus_client import exposition
 
 from .. import __version__
+from ..guard import Guard
 from ..httpd import Answer, HttpHandler, HttpServer, HttpSettings, problem
+from ..limits import origin
 from ..openconfig import openconfig
-from ..secure import is_token
 from .collect import Busy, Collector, Snapshot
 
 PAGE = """<!doctype html><title>ofqos-exporter</title>
@@ -70,15 +71,14 @@ class Handler(HttpHandler):
 
     def _allowed(self) -> bool:
         """Without tokens and without a CA, whoever reaches it may read."""
-        tokens = self.server.tokens()
-        tls = self.server.settings.tls
+        guard, tls = self.server.guard, self.server.settings.tls
         word, _, token = self.headers.get('Authorization', '').partition(' ')
-        if tokens and word.lower() == 'bearer' and is_token(tokens, token):
+        if guard and word.lower() == 'bearer' and guard.bearer(token.strip(), origin(self.client_address[0]))[0]:
             return True
         wants_certificate = tls is not None and tls.verify_mode != ssl.CERT_NONE
         if wants_certificate and isinstance(self.connection, ssl.SSLSocket) and self.connection.getpeercert():
             return True
-        return not tokens and not wants_certificate
+        return not guard and not wants_certificate
 
 
 class Call:
@@ -124,8 +124,8 @@ class Exporter(HttpServer):
     """Serves in threads of its own; collections run in the event loop's thread."""
 
     def __init__(self, address: Tuple[str, int], collector: Collector, own: Own, loop: asyncio.AbstractEventLoop,
-                 settings: HttpSettings, tokens: Callable[[], Sequence[str]] = lambda: ()) -> None:
-        self.collector, self.own, self.loop, self.tokens = collector, own, loop, tokens
+                 settings: HttpSettings, guard: Optional[Guard] = None) -> None:
+        self.collector, self.own, self.loop, self.guard = collector, own, loop, guard
         super().__init__(address, Handler, settings)
 
     def snapshot(self) -> Snapshot:

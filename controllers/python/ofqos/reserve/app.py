@@ -39,6 +39,7 @@ class Reserve(framework.App):  # type: ignore[misc]
         path = os.environ.get('OFQOS_RESERVE_SETTINGS')
         try:
             self.set = settings.load(path) if path else settings.Settings()
+            guard = settings.guard(self.set.token)
             self.switches = Switches(kwargs['qos'])
             self.engine = Engine(self.switches, self.set.rest, self.set.paths, self.say)
             if self.set.state:
@@ -58,7 +59,7 @@ class Reserve(framework.App):  # type: ignore[misc]
         self.changed = self.unsaved = False         # hosts or links; reservations
         self.jobs: Any = hub.Queue()
         hub.spawn(self.work)
-        self.server = Server(self, self.set.rest_api)
+        self.server = Server(self, self.set.rest_api, guard)
 
     def say(self, event: str, **more: Any) -> None:
         self.unsaved |= event in ('added', 'removed', 'found')

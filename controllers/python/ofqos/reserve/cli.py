@@ -20,13 +20,28 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from .. import secure
 from ..units import format_rate
+from .settings import token_file
 
 
-def call(url: str, method: str, body: Optional[Dict[str, Any]] = None) -> Any:
+LOOKS = 'list', 'show', 'topology', 'paths'
+
+
+def token(path: Optional[str]) -> Dict[str, str]:
+    """The header with the file's first token; none where it can't be read, which the service then says."""
+    try:
+        with open(path or token_file(), encoding='ascii') as f:
+            return {'Authorization': f'Bearer {f.readline().strip()}'}
+    except (OSError, ValueError) as error:
+        if path:
+            sys.exit(f'ofqos-reserve: {error}')
+        return {}
+
+
+def call(url: str, method: str, headers: Dict[str, str], body: Optional[Dict[str, Any]] = None) -> Any:
     """What the REST interface answers; the program ends where it refuses."""
     data = None if body is None else json.dumps(body).encode()
     try:
-        asked = urllib.request.Request(url, data, method=method)
+        asked = urllib.request.Request(url, data, {'Content-Type': 'application/json', **headers}, method=method)
         with urllib.request.urlopen(asked, timeout=60) as reply:
             text = reply.read()
             return json.loads(text) if text else None
@@ -106,6 +121,8 @@ def parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(prog='ofqos-reserve', description=__doc__,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument('--url', default=os.environ.get('OFQOS_URL', 'http://127.0.0.1:8080'))
+    made.add_argument('--token', metavar='FILE', default=os.environ.get('OFQOS_TOKEN_FILE'),
+                      help="for what changes something: the service's (default: where a service of the same user has it)")
     made.add_argument('--json', action='store_true', help='as the REST interface answers')
     commands = made.add_subparsers(dest='command', required=True)
     run = commands.add_parser('run', help='the application; switches connect to it')
@@ -151,20 +168,21 @@ def start(args: argparse.Namespace) -> None:
 def ask(args: argparse.Namespace) -> Tuple[Any, Any]:
     """-> what was answered, and what prints it"""
     url, name = args.url.rstrip('/'), urllib.parse.quote(getattr(args, 'name', ''), safe='')
+    headers = {} if args.command in LOOKS else token(args.token)
     if args.command == 'add':
-        return call(f'{url}/reservations', 'POST', body_of(args)), show
+        return call(f'{url}/reservations', 'POST', headers, body_of(args)), show
     if args.command == 'list':
-        return call(f'{url}/reservations', 'GET'), show_all
+        return call(f'{url}/reservations', 'GET', headers), show_all
     if args.command == 'show':
-        return call(f'{url}/reservations/{name}', 'GET'), show_one
+        return call(f'{url}/reservations/{name}', 'GET', headers), show_one
     if args.command == 'move':
-        return call(f'{url}/reservations/{name}/move', 'POST', {'avoid': args.avoid}), show
+        return call(f'{url}/reservations/{name}/move', 'POST', headers, {'avoid': args.avoid}), show
     if args.command == 'del':
-        return call(f'{url}/reservations/{name}', 'DELETE'), lambda _: None
+        return call(f'{url}/reservations/{name}', 'DELETE', headers), lambda _: None
     if args.command == 'topology':
-        return call(f'{url}/topology', 'GET'), show_topology
+        return call(f'{url}/topology', 'GET', headers), show_topology
     asked = {'from': args.source, 'to': args.sink, **({'rate': args.rate} if args.rate else {})}
-    return call(f'{url}/paths?{urllib.parse.urlencode(asked)}', 'GET'), lambda rows: [
+    return call(f'{url}/paths?{urllib.parse.urlencode(asked)}', 'GET', headers), lambda rows: [
         print(f"{way(row)}: {format_rate(row['free'])} free, least at {row['link']}"
               f"{'' if row['fits'] else ', does not fit'}") for row in rows]
 

@@ -6,6 +6,7 @@ import urllib.parse
 from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple, Union
 
 from ..framework import hub
+from ..guard import Guard
 from ..jsonhttp import Client, serve_client
 from ..transaction import Rejected, Unknown
 from ..units import parse_rate
@@ -24,14 +25,14 @@ ASKED, EVERY = 20, 0.1              # how often it is looked for a host that was
 class Server:
     """Listens; each client has a thread of its own."""
 
-    def __init__(self, app: Reserve, listen: str) -> None:
-        self.app = app
+    def __init__(self, app: Reserve, listen: str, guard: Guard) -> None:
+        self.app, self.guard = app, guard
         host, _, port = listen.rpartition(':')
         self.stream = hub.StreamServer((host.strip('[]'), int(port)), self.client)
         hub.spawn(self.stream.serve_forever)
 
     def client(self, sock: Any, address: Any) -> None:
-        serve_client(sock, address, self.answered, self.app.logger)
+        serve_client(sock, address, self.answered, self.app.logger, self.guard)
 
     def answered(self, client: Client) -> Tuple[int, Any]:
         try:

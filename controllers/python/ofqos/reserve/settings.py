@@ -10,14 +10,19 @@
     patience  seconds after which paths leave a switch whose connection has ended (default 2)
     settle    seconds without another switch after which all are there, at the start (default 5)
     rest_api  where the REST interface listens (default 127.0.0.1:8080)
+    token     a file with the tokens of those who may change something, one a line; nobody else may read it (default:
+              /run/ofqos-reserve.token, of other users ofqos-reserve.token in $XDG_RUNTIME_DIR or their home; it is made
+              where there is none)
     state     a file that keeps the reservations too, for when a switch at one of their ends and the
               controller restart together (default: none)
 """
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from typing import Any, Dict, Optional
 
+from ..guard import Guard, new_token
 from ..jsonfile import fill
 from ..units import parse_rate
 from .graph import Place
@@ -36,11 +41,29 @@ class Settings:
     patience: float = 2
     settle: float = 5
     rest_api: str = '127.0.0.1:8080'
+    token: Optional[str] = None
     state: Optional[str] = None
 
     def rate(self, place: Place, speed: int) -> int:
         """What a port's queues share out; 0: not known"""
         return int((self.links.get(place) or self.link or speed) * self.use)
+
+
+def token_file() -> str:
+    """Where the service and its commands, of the same user, find the token"""
+    if os.geteuid() == 0:
+        return '/run/ofqos-reserve.token'
+    return os.path.join(os.environ.get('XDG_RUNTIME_DIR') or os.path.expanduser('~'), 'ofqos-reserve.token')
+
+
+def guard(path: Optional[str]) -> Guard:
+    """OSError, ValueError."""
+    path = path or token_file()
+    try:
+        new_token(path)
+    except FileExistsError:
+        pass
+    return Guard(path)
 
 
 def load(path: str) -> Settings:
@@ -59,6 +82,6 @@ def _checked(key: str, value: Any) -> Any:
                 not least <= value <= most:
             raise ValueError(f'{key} is a number from {least} to {most}')
         return int(value) if key == 'paths' else value
-    if key in ('rest_api', 'state') and isinstance(value, str):
+    if key in ('rest_api', 'state', 'token') and isinstance(value, str):
         return value
     raise ValueError(f'{key}: unknown, or not as it should be')

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import secure
+from ..guard import Guard, new_token
 from ..jsonfile import fill
 from ..switches import Switches
-from .guard import Guard, new_token
 from .network import Link, Network, links_of, parse_link
 
 TOPOLOGY_MOST, TOPOLOGY_EVERY = 4 << 20, 5.0

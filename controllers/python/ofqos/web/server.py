@@ -15,9 +15,9 @@ from typing import Any, Awaitable, Callable, Dict, Optional, Set, Tuple, Type, T
 from aiohttp import web
 
 from ..errors import Away, Refused
+from ..guard import COOKIE, LIFE, Guard, Session, Token, foreign
 from ..limits import origin
 from .change import Bad, Changed, Desk, Failed, Wanted
-from .guard import COOKIE, LIFE, Guard, Session, Token
 from .hub import View, Viewer
 from .network import Network
 
@@ -162,11 +162,9 @@ class Server:
 
     def _same_site(self, request: web.Request) -> None:
         """A browser says where a request comes from; a page of somebody else has nothing to ask."""
-        origin = request.headers.get('Origin')
-        if origin is not None and origin.partition('://')[2] != request.headers.get('Host', ''):
-            raise Denied(403, 'the request comes from another site')
-        if request.headers.get('Sec-Fetch-Site', 'same-origin') not in ('same-origin', 'none'):
-            raise Denied(403, 'the request comes from another site')
+        why = foreign(request.method, request.headers.get, False)
+        if why:
+            raise Denied(403, why)
 
     def _acting(self, request: web.Request, changes: bool = True) -> Who:
         """Of a request that does something."""

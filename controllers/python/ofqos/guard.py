@@ -1,20 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may look, and who may change: tokens in a file, sessions in memory."""
+"""Who may look, and who may change, for all services that speak HTTP: tokens in a file, sessions in memory, and no
+requests that a page of another site makes a browser send."""
 from __future__ import annotations
 
 import hashlib
 import hmac
+import ipaddress
 import os
+import re
 import secrets
 import time
 from dataclasses import dataclass, field
 from typing import Callable, Dict, List, Optional, Tuple
 
-from ..limits import Rate
-from ..secure import TOKEN_MIN, read_private
+from .limits import Rate
+from .secure import read_private
 
+TOKEN_MIN = 16          # characters
 SESSIONS, IDLE, LIFE = 1000, 8 * 3600, 24 * 3600
 COOKIE = 'ofqos_session'
+
+
+def _is_local(host: str) -> bool:
+    """Of a Host header"""
+    name = re.sub(r':\d*$', '', host).strip('[]')
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == 'localhost'
+
+
+def foreign(method: str, header: Callable[[str], Optional[str]], local: bool) -> Optional[str]:
+    """Why a request is not taken: a page of another site may have made a browser send it.  `local`: the service listens
+    on a loopback address, where only its users' own programs are to reach it: a name that somebody else's DNS gives
+    that address is not right (who knows a token may use any name)."""
+    host, said = header('Host') or '', header('Origin')
+    if method not in ('GET', 'HEAD') and (
+            said is not None and said.partition('://')[2] != host or
+            (header('Sec-Fetch-Site') or 'none') not in ('same-origin', 'none')):
+        return 'the request comes from another site'
+    if local and not header('Authorization') and not _is_local(host):
+        return f'the service is 127.0.0.1 or localhost, not {host[:80]!r}'
+    return None
+
+
+def is_loopback(address: str) -> bool:
+    """Of a socket"""
+    return _is_local(f'[{address}]' if ':' in address else address)
 
 
 @dataclass(frozen=True)
@@ -41,7 +73,7 @@ def read_tokens(path: str) -> List[Token]:
 
 
 def new_token(path: str) -> None:
-    """OSError: the file is there already, or can't be made."""
+    """FileExistsError: the file is there already; OSError: it can't be made."""
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(fd, 'w') as f:
         f.write(secrets.token_urlsafe(24) + '\n')
