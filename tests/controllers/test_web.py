@@ -564,6 +564,16 @@ def test_it_ends_though_somebody_looks(switch):
             s.close()
 
 
+def test_one_address_takes_all_places(switch):
+    """Without a token it gets half of them: others are served meanwhile."""
+    with Web(switch, options=['--viewers', '4']) as web:        # 72 connections
+        busy = [socket.create_connection(('127.0.0.1', web.port), 30, ('127.0.0.2', 0)) for _ in range(100)]
+        assert sum(web.request('GET', '/').status == 200 for _ in range(30)) == 30
+        assert b'503' in busy[-1].recv(100)
+        for s in busy:
+            s.close()
+
+
 @pytest.mark.long
 def test_connections_that_say_nothing(web):
     idle = [socket.create_connection(('127.0.0.1', web.port)) for _ in range(50)]

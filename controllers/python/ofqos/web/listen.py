@@ -9,17 +9,32 @@ from typing import Any, Dict, List, Optional
 
 from aiohttp import web
 
+from ..limits import origin
 from .server import SILENT, Server
 
 FULL = (b'HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nRetry-After: 10\r\nConnection: close\r\n'
         b'Content-Length: 21\r\n\r\ntoo many connections\n')
 
 
-class _Full(asyncio.Protocol):
+def _who(transport: Optional[asyncio.BaseTransport]) -> str:
+    return origin((transport and transport.get_extra_info('peername') or ('',))[0])
+
+
+class _Door(asyncio.Protocol):
+    """Lets a connection in, or says that there are too many of its address."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        transport.write(FULL)
-        transport.close()
+        handler = self.listener.handler(transport)
+        if handler is None:
+            transport.write(FULL)
+            transport.close()
+        else:
+            transport.set_protocol(handler)
+            handler.connection_made(transport)
 
 
 class Listener:
@@ -39,18 +54,20 @@ class Listener:
         """-> the port that it got"""
         await self._runner.setup()
         loop = asyncio.get_running_loop()
-        listening = await loop.create_server(self._protocol, self.host, self.port, ssl=self.tls, backlog=128,
+        listening = await loop.create_server(lambda: _Door(self), self.host, self.port, ssl=self.tls, backlog=128,
                                              ssl_handshake_timeout=SILENT if self.tls else None)
         self._listening.append(listening)
         self._sweeper = loop.create_task(self._sweep())
         return int(listening.sockets[0].getsockname()[1])
 
-    def _protocol(self) -> asyncio.BaseProtocol:
-        made = self._runner.server
+    def handler(self, transport: asyncio.Transport) -> Optional[asyncio.Protocol]:
+        """None: there are too many connections, or its address has half of them."""
+        made, most = self._runner.server, self.server.settings.connections
         assert made
-        if len(made.connections) >= self.server.settings.connections:
-            return _Full()
-        protocol: asyncio.BaseProtocol = made()
+        there = [_who(c.transport) for c in made.connections]
+        if len(there) >= most or there.count(_who(transport)) >= most // 2:
+            return None
+        protocol: asyncio.Protocol = made()
         return protocol
 
     async def _sweep(self) -> None:

@@ -18,6 +18,7 @@ from .ports import Port, Stats, parse_port_status, parse_removed
 
 OLD = 5                 # looks: a counter that is older makes no rate
 SHARE = 4               # after a look that took t seconds the next comes after SHARE x t at the earliest
+MOST_PORTS = 4096
 QUICK = 0.3             # the second look, when somebody comes
 UNNAMED = 'ofqos'       # the description of a switch that nobody has given one
 NOT_KNOWN = 1, (1, 2, 3, 4)     # OFPET_BAD_REQUEST: no such type, multipart, experimenter, experimenter's type
@@ -87,7 +88,10 @@ class Watch:
 
     async def _describe(self) -> None:
         self._stale.clear()
-        self.ports = ports.parse_ports(await self._standard(lambda xid: ports.ask(ports.MP_PORT_DESC, xid)))
+        found = ports.parse_ports(await self._standard(lambda xid: ports.ask(ports.MP_PORT_DESC, xid)))
+        self.ports = dict(sorted(found.items())[:MOST_PORTS])
+        if len(found) > MOST_PORTS:
+            self.trouble = f'it says that it has {len(found)} ports; the first {MOST_PORTS} are shown'
         self.queues = await self._own(lambda xid: wire.ask(wire.QOS_PORTS, xid), parse_queues)
 
     async def _standard(self, build: Callable[[int], bytes]) -> bytes:
@@ -159,7 +163,8 @@ class Watch:
         else:
             text, level = {'add': ('was added', 'good'), 'delete': ('was removed', 'warn')}.get(
                 reason, ('is up', 'good') if port.up else ('is down', 'bad'))
-        self.ports[port.number] = port
+        if was:                                 # a new one comes with the next look: there may be any number of them
+            self.ports[port.number] = port
         self._tell(level, 'port', f'port {port.name or port.number} {text}', port=port.number)
 
     def _change(self, change: Any) -> None:
