@@ -2,6 +2,7 @@
 """ofqos-network's file: what is right, and what is said of what is wrong.  No switch is needed."""
 import json
 import os
+import shutil
 import subprocess
 import sys
 
@@ -134,6 +135,24 @@ def test_two_files_of_one_name():
         read(text, {'x/office.qos': 'none\n'})
 
 
+@pytest.mark.parametrize('name', ['../secret', '{dir}/secret', 'below/../../secret', 'link', 'below/link/secret', '/etc/shadow'])
+def test_only_the_policys_directory_is_read(name, tmp_path):
+    """Nor is a word of another file shown, whether it is there or not."""
+    mine = tmp_path / 'policies'
+    (mine / 'below').mkdir(parents=True)
+    (tmp_path / 'secret').write_text('root:$y$j9T$:19000\n')
+    (mine / 'link').symlink_to(tmp_path / 'secret')
+    (mine / 'below' / 'link').symlink_to(tmp_path)
+    shutil.copy(f'{REPOSITORY}/docs/examples/office.qos', mine / 'below')
+    path = mine / 'p.yaml'
+    path.write_text(GOOD.replace('office.qos', name.format(dir=tmp_path)))
+    with pytest.raises(schema.Wrong, match='is in the policy\'s directory') as error:
+        policy.load(str(path))
+    assert 'root:' not in str(error.value)
+    path.write_text(GOOD.replace('office.qos', 'below/office.qos'))
+    assert policy.load(str(path)).profiles['uplink'].base == 'office.qos'
+
+
 @needs_dpctl
 def test_profiles_are_checked_by_dpctl():
     dpctl = Dpctl(binary('utils/dpctl/dpctl'))
@@ -182,7 +201,8 @@ def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
 def test_command(tmp_path):
     def run(text, *words):
         path = tmp_path / 'p.yaml'
-        path.write_text(text.replace('office.qos', f'{REPOSITORY}/docs/examples/office.qos'))
+        path.write_text(text)
+        shutil.copy(f'{REPOSITORY}/docs/examples/office.qos', tmp_path)
         return subprocess.run(
             [sys.executable, '-m', 'ofqos.network.cli', *words, 'check', str(path)], text=True, check=False,
             env=dict(os.environ, PYTHONPATH=PACKAGE, OFQOS_DPCTL=binary('utils/dpctl/dpctl')),

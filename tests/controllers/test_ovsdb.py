@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import struct
 import sys
 
 import pytest
@@ -11,11 +12,14 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import app  # noqa: E402
+from support import app, fakeswitch  # noqa: E402
 
 sys.path.insert(0, app.PACKAGE)
 
 from ofqos.ovsdb import database, jsonrpc, model, monitors, operations, schema, server, session  # noqa: E402
+from ofqos.channel import Limits as ChannelLimits  # noqa: E402
+from ofqos.switches import Switches  # noqa: E402
+from ofqos.ovsdb.bridges import Bridges  # noqa: E402
 from ofqos.ovsdb.rows import Rows, View, new_id  # noqa: E402
 from ofqos.request import Request  # noqa: E402
 
@@ -592,3 +596,53 @@ def test_damaged_requests_never_stop_the_server(seed):
                 assert heard['method'] in ('update', 'update2', 'locked', 'stolen')
             assert 'internal error' not in json.dumps(heard['error']), heard
     talk(work)
+
+
+# ---------------------------------------------------------------------------- many switches
+
+def answers(name, mute):
+    """Of a switch with one port and no queues"""
+    def answer(_, kind, xid, body):
+        if kind in (fakeswitch.MULTIPART, fakeswitch.BARRIER) and mute:
+            return b''
+        if kind != fakeswitch.MULTIPART:
+            return None
+        mp, = struct.unpack_from('!H', body)
+        if mp == 0xffff:
+            return fakeswitch.parts(xid, b'', exp_type=struct.unpack_from('!I', body, 12)[0])
+        data = {0: struct.pack('!256s256s256s32s256s', b'', b'', b'1', b'', name.encode()),
+                13: struct.pack('!I4x6s2x16s8I', 1, bytes(6), f'{name}p1'.encode(), *[0] * 8),
+                4: struct.pack('!I4x12Q2I', 1, *[0] * 14)}[mp]
+        return fakeswitch.parts(xid, data, mp)
+    return answer
+
+
+def test_a_stalled_switch_costs_the_others_nothing():
+    """It is being looked at, and does not answer."""
+    mute = []
+
+    async def work():
+        rows = database.Database(schema.open_vswitch())
+        said = []
+        bridges = Bridges(rows, said.append)
+        async with fakeswitch.StandIn(1, answers('fast', [])) as fast, fakeswitch.StandIn(2, answers('slow', mute)) as slow:
+            bridges.switches = Switches([fast.address, slow.address], up=bridges.up, down=bridges.down, heard=bridges.heard,
+                                        limits=ChannelLimits(seconds=4, probe=30))
+            rows.act = bridges.act
+            async with bridges.switches:
+                await fakeswitch.until(lambda: len(bridges._known) == 2)
+                mute.append(True)
+                polling = asyncio.ensure_future(bridges.poll(0.05))
+                await asyncio.sleep(0.3)
+                looked = sum(kind == fakeswitch.MULTIPART for kind, *_ in fast.heard)
+                for n in range(10):
+                    results = await rows.transact([
+                        {'op': 'update', 'table': 'Bridge', 'where': [['name', '==', 'fast']],
+                         'row': {'external_ids': ['map', [['n', str(n)]]]}}])
+                    assert results == [{'count': 1}]
+                assert not any('no answer' in text for text in said), 'the others wait for the stalled one'
+                mute.clear()
+                await fakeswitch.until(lambda: any('no answer within 4 s' in text for text in said))
+                await fakeswitch.until(lambda: sum(kind == fakeswitch.MULTIPART for kind, *_ in fast.heard) > looked + 8)
+                polling.cancel()
+    fakeswitch.run(work())

@@ -109,21 +109,30 @@ Opener = Callable[[str], str]
 
 
 def read_beside(path: str) -> Opener:
-    """Reads profiles, whose names are relative to the policy file."""
+    """Reads profiles, which are in the policy file's directory or below it: whoever writes the policy may not have any
+    file of the machine read, whose lines mistakes would show."""
+    directory = os.path.realpath(os.path.dirname(path))
+
     def read(name: str) -> str:
-        with open(os.path.join(os.path.dirname(path), name), encoding='utf-8') as f:
-            text = f.read(MOST_BYTES + 1)
-        if len(text) > MOST_BYTES:
-            raise OSError(f'more than {MOST_BYTES} bytes')
-        return text
+        found = os.path.realpath(os.path.join(directory, name))
+        if os.path.commonpath((directory, found)) != directory:
+            raise OSError(f'a profile is in the policy\'s directory, {directory}, or below it')
+        return _read(found)
     return read
+
+
+def _read(path: str) -> str:
+    with open(path, encoding='utf-8') as f:
+        text = f.read(MOST_BYTES + 1)
+    if len(text) > MOST_BYTES:
+        raise OSError(f'more than {MOST_BYTES} bytes')
+    return text
 
 
 def load(path: str) -> Policy:
     """OSError, or Wrong."""
     try:
-        text = read_beside(path)(os.path.basename(path))
-        return parse_policy(text, path, read_beside(path), int(os.stat(path).st_mtime))
+        return parse_policy(_read(path), path, read_beside(path), int(os.stat(path).st_mtime))
     except UnicodeDecodeError as error:
         raise Wrong(path, 0, f'it is not UTF-8: {error.reason}') from error
 

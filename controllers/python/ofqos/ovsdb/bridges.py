@@ -42,7 +42,7 @@ class Known:
     bridge: Ref
     name: str
     ports: Dict[int, Ref] = field(default_factory=dict)
-    due: bool = False               # it is about to be looked at
+    due: bool = False               # it is about to be looked at, or is
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Bridges:
         self._places: Dict[Ref, Place] = {}         # row of Port -> where it is
         self._names: Dict[str, Ref] = {}            # of ports
         self._told: Dict[Ref, Tree] = {}            # rows of QoS that are ours, and what they say
+        self._acts: Dict[int, int] = {}             # how often clients have changed something on a switch
         self._tasks: Set[asyncio.Task[None]] = set()
         self.root = new_id()
         view = View(database.rows)
@@ -130,8 +131,14 @@ class Bridges:
         while True:
             await asyncio.sleep(seconds)
             for datapath_id in list(self.switches or ()):
-                if self.switches and datapath_id in self.switches and datapath_id in self._known:
-                    await self._refresh(self.switches[datapath_id])
+                known = self._known.get(datapath_id)
+                if self.switches and known and not known.due:
+                    known.due = True
+                    self._spawn(self._poll(self.switches[datapath_id], known))
+
+    async def _poll(self, channel: Channel, known: Known) -> None:
+        await self._refresh(channel)
+        known.due = False
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -166,19 +173,23 @@ class Bridges:
                 self.database.commit(view)
 
     async def _refresh(self, channel: Channel, again: bool = False) -> None:
-        """again: the switch has just come; it gets what it is to have."""
-        async with self.database.lock:
-            try:
+        """again: the switch has just come; it gets what it is to have.  Nobody else waits while the switch is asked."""
+        try:
+            while True:
+                acts = self._acts.get(channel.datapath_id, 0)
                 seen = await look(channel)
                 if again:
                     seen = await self._restore(channel, seen)
-                view = View(self.database.rows)
-                self._put(view, channel.datapath_id, seen)
-                self.database.commit(view)
-            except (Away, Refused, Failed) as e:
-                self.say(str(e))
-            except Exception as e:          # the next look may go well
-                self.say(f'a fault of this program: {type(e).__name__}: {e}')
+                async with self.database.lock:
+                    if acts == self._acts.get(channel.datapath_id, 0):      # else it is not what was seen
+                        view = View(self.database.rows)
+                        self._put(view, channel.datapath_id, seen)
+                        self.database.commit(view)
+                        return
+        except (Away, Refused, Failed) as e:
+            self.say(str(e))
+        except Exception as e:              # the next look may go well
+            self.say(f'a fault of this program: {type(e).__name__}: {e}')
 
     # ------------------------------------------------------------------ what clients want
 
@@ -229,6 +240,7 @@ class Bridges:
         try:
             for datapath_id, of in steps.items():
                 channel = self.switches[datapath_id]
+                self._acts[datapath_id] = self._acts.get(datapath_id, 0) + 1
                 undo.append((channel, await self._carry_out(channel, of)))
         except (Failed, Away):
             for channel, requests in undo:
