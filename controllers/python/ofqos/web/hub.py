@@ -9,11 +9,8 @@ import json
 import time
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
 
-from ..limits import Rate
-
 View = Tuple[str, ...]      # ('network',), ('switch', DATAPATH), ('port', DATAPATH, PORT), ('events',)
 NEWS, REMEMBERED = 64, 500  # events that wait for a viewer; that a new one is told of
-TOLD_RATE, TOLD_BURST = 2, 60       # a second, of one switch; others are counted
 LOOK = 1.0                  # seconds until it is looked whether a viewer is still there
 NETWORK: View = ('network',)
 
@@ -42,6 +39,18 @@ class _Text(NamedTuple):
 class Hub:
     """All viewers; `render` makes a view, None: there is no such thing (any more)."""
 
+    def _remember(self, event: Dict[str, Any]) -> None:
+        dp = event.get('dp', '')
+        self._from[dp] = self._from.get(dp, 0) + 1
+        self.happened.append(event)
+        if len(self.happened) <= REMEMBERED:
+            return
+        most = max(self._from, key=self._from.__getitem__)
+        self.happened.remove(next(each for each in self.happened if each.get('dp', '') == most))
+        self._from[most] -= 1
+        if not self._from[most]:
+            del self._from[most]
+
     def __init__(self, most: int, render: Callable[[View], Optional[Dict[str, Any]]]) -> None:
         self.most, self.render = most, render
         self.happened: Deque[Dict[str, Any]] = collections.deque()
@@ -51,8 +60,7 @@ class Hub:
         self._texts: Dict[View, _Text] = {}
         self._count = 0
         self._serial = 0
-        self._told = Rate(TOLD_RATE, TOLD_BURST)
-        self._untold: Dict[str, int] = {}
+        self._from: Dict[str, int] = {}     # how many of `happened`, by switch
 
     def __len__(self) -> int:
         return self._count
@@ -90,22 +98,10 @@ class Hub:
                     viewer.wake.set()
 
     def tell(self, level: str, kind: str, text: str, **more: Any) -> None:
-        """Something happened: `level` is info, good, warn or bad.  A switch that tells more than people read is told
-        of in part, and loses its own events first."""
-        dp = more.get('dp', '')
-        if dp and self._told.take(dp):
-            if len(self._untold) < REMEMBERED or dp in self._untold:
-                self._untold[dp] = self._untold.get(dp, 0) + 1
-            return
-        untold = self._untold.pop(dp, 0)
-        text += f' ({untold} events of this switch before were left out)' if untold else ''
+        """Something happened: `level` is info, good, warn or bad.  The switch with the most events loses its oldest one."""
         self._serial += 1
         event = {'id': self._serial, 'time': round(time.time(), 3), 'level': level, 'kind': kind, 'text': text, **more}
-        self.happened.append(event)
-        if len(self.happened) > REMEMBERED:
-            counts = collections.Counter(each.get('dp', '') for each in self.happened)
-            most = counts.most_common(1)[0][0]
-            self.happened.remove(next(each for each in self.happened if each.get('dp', '') == most))
+        self._remember(event)
         line = json.dumps(event)
         for viewers in self._viewers.values():
             for viewer in viewers:
