@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which requests wait, and for what: for what a task has locked (task/task.h).  Packet-outs wait for room in the workers'
  * rings, and barriers for packet-outs: their rows say so. */
-#include "requests.h"
+#include "rows.h"
+
+#include <admission/request.h>
 
 #include <requests/handlers.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages that fill a bundle (control/bundle.h); bundle.c commits it. */
-#include "requests.h"
+#include <admission/request.h>
 
 static int
 handle_bundle(struct sw *sw, struct conn *c, const struct of_msg *m)

@@ -15,8 +15,10 @@
  */
 #include "flow-mod.h"
 #include "qos-request.h"
-#include "requests.h"
-#include "slice.h"
+#include "rows.h"
+#include "slice-check.h"
+
+#include <admission/request.h>
 
 #include <ports/ports.h>
 #include <queues/kernel-plan.h>

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A request that is decoded and allowed for the connection's role: checks the rest of its row, carries it out, logs it. */
 #include "qos-request.h"
-#include "requests.h"
+#include "rows.h"
+#include "slice-check.h"
+
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 #include <oflib/text.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Experimenter messages (docs/extensions.md). */
 #include "qos-request.h"
-#include "requests.h"
+#include <admission/request.h>
 
 #include <ports/ports.h>
 #include <punt/capture.h>

@@ -2,11 +2,10 @@
 /* OFPMP_FLOW and OFPMP_AGGREGATE (7.3.5.2, 7.3.5.3).  The flows of a reply are listed when the request comes, and
  * held until the peer has read them, or until they have been added up, over many turns. */
 #include "flow-list.h"
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 #include <requests/flows.h>
-#include <requests/reply.h>
+#include <shared/reply.h>
 
 #include <errno.h>
 #include <stdlib.h>

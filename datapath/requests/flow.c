@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "flow-mod.h"
-#include "requests.h"
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 #include <packet/headers.h>
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
 #include <requests/flows.h>
-#include <requests/reply.h>
+#include <shared/reply.h>
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <megaflow/megaflow.h>
 #include <requests/flows.h>
-#include <requests/reply.h>
+#include <shared/reply.h>
 #include <switch/switch.h>
 
 #include <stdlib.h>
@@ -134,4 +134,17 @@ sw_flow_removed(void *ctx, struct flow *f, uint8_t reason, uint64_t now)
     flow_key_of(f, &key);
     key_to_match(&key, &f->sub->mask, &r.match);
     channel_async(sw->channel, ASYNC_FLOW_REMOVED, reason, OFPT_FLOW_REMOVED, &r);
+}
+
+bool
+sw_slice_sees_flow(const struct sw *sw, const struct slice *s, const struct flow *f)
+{
+    struct of_oxm oxms[OXM_N];
+    struct of_flow_stats described;
+    if (!s || slice_set_has(&s->tables, f->table_id))
+        return true;
+    if (!slice_set_has(&s->shared, f->table_id))
+        return false;
+    sw_flow_describe(sw, f, oxms, &described);
+    return slice_has_flow(s, f->table_id, &described.match);
 }

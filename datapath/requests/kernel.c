@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* KERNEL (docs/extensions.md): the schedulers of the running kernel, asked once at the start. */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <requests/handlers.h>
 

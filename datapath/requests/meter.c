@@ -2,10 +2,9 @@
 #include "describe.h"
 #include "dump-ids.h"
 #include "flow-mod.h"
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
-#include <requests/reply.h>
+#include <shared/reply.h>
 
 #include <errno.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "dump-ids.h"
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 #include <ports/ports.h>
-#include <requests/reply.h>
+#include <shared/reply.h>
 
 #include <errno.h>
 

@@ -3,8 +3,7 @@
 #include "qos-request.h"
 
 #include "queue-reply.h"
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 #include <queues/kernel-plan.h>
 #include <queues/qos-notify.h>

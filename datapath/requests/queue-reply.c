@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "queue-reply.h"
-#include "slice.h"
+#include <admission/slice.h>
 
 #include <requests/handlers.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Queues as standard OpenFlow sees them (7.2.2, 7.3.5.8, 7.3.6). */
 #include "queue-reply.h"
-#include "requests.h"
+#include <admission/request.h>
 
-#include <requests/reply.h>
+#include <shared/reply.h>
 
 #include <errno.h>
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which row a frame is: requests.h's lists as tables, and the rows of what is in none of them. */
-#include "requests.h"
+#include "rows.h"
+
+#include <admission/request.h>
 
 #define N_OF(v) (sizeof(v) / sizeof(v)[0])
 

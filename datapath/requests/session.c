@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests about the switch as a whole and about the connection itself. */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>

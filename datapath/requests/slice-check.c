@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a request lies within its connection's slice, by its row. */
-#include "requests.h"
+#include "slice-check.h"
+#include "rows.h"
+
+#include <admission/request.h>
 
 #include <daemon/log.h>
 #include <oflib/fmt.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STATE, the multipart request (docs/extensions.md), and writing a state to a file. */
-#include "requests.h"
 #include "state-dump.h"
+#include <admission/request.h>
 
 #include <ports/ports.h>
 #include <requests/state.h>

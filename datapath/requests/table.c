@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables: features (7.3.5.5), statistics, table-mod. */
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 

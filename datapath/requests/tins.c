@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TINS (docs/extensions.md): the tins of each CAKE. */
 #include "qos-request.h"
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 static void
 put_tin(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, unsigned number,

@@ -4,8 +4,10 @@
  * slice that only asks may ask for, the same slice may ask for, too. */
 #include "structure.h"
 
-#include "slice.h"
+#include "slice-check.h"
+
 #include "wanted.h"
+#include <admission/slice.h>
 
 #include <getopt.h>
 #include <stdio.h>

@@ -43,7 +43,7 @@ SOURCES = {
     'frames': ['utils/dpctl/core/frames.c'],
     'netlink': ['qos/netlink/*.c'],
     'tls': ['lib/stream/tls*.c'],
-    'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/requests/slice.c',
+    'slice': ['datapath/slice/*.c', 'datapath/main/wanted-slices.c', 'datapath/admission/slice.c',
               'datapath/requests/slice-check.c'],
     'dpctl': ['utils/dpctl/*.c', *COMMANDS, '!utils/dpctl/core/remote.c', '!utils/dpctl/core/signals.c',
               '!utils/dpctl/core/file.c', '!utils/dpctl/core/local.c'],
@@ -61,7 +61,7 @@ WITHOUT_INPUT = [
     ('datapath/offload/table.c', r'offload_(alive|counts|meter\w*|used)|has_left', 'control thread, and another processor'),
     ('datapath/offload/bpf/*', r'passes_(band|meter)|give_up|pass', 'meters, and tc without a program'),
     ('datapath/trace/*', r'trace_(no_more_buckets|no_packet_in|standalone)', 'the switch of the harness is none such'),
-    ('datapath/requests/slice*.c', r'sw_slice_(check|refuse|sees_flow)', 'has a connection: unit/slice'),
+    ('datapath/requests/slice-check.c', r'sw_slice_check', 'has a connection: unit/slice'),
     ('datapath/slice/slice.c', r'slice_hold', 'has a connection: unit/slice'),
     ('qos/profile/*', r'(app|name)_at|qos_map_(name|key)_at|qos_map_(answers|cookie)|no_host|take_proto|qos_dns_pattern'
      r'|qos_profile_(fit|is_optional)|bad_(file|word)|read_file', 'dpctl calls it: targets dpctl and answers'),

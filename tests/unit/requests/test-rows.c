@@ -7,7 +7,9 @@
 
 #include <cmocka.h>
 
-#include "requests.h"
+#include "rows.h"
+
+#include <admission/request.h>
 
 #include <stdio.h>
 #include <stdlib.h>

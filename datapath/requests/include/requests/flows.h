@@ -21,6 +21,9 @@ void sw_bind_queues(struct sw *sw, const struct slice *s);
 void sw_flow_describe(const struct sw *sw, const struct flow *f, struct of_oxm *oxms,
                       struct of_flow_stats *out);
 
+/* Whether the slice's statistics include the flow. */
+bool sw_slice_sees_flow(const struct sw *sw, const struct slice *s, const struct flow *f);
+
 /* Sends OFPT_FLOW_REMOVED (struct tables_ops). */
 void sw_flow_removed(void *sw, struct flow *f, uint8_t reason, uint64_t now);
 

@@ -3,7 +3,7 @@
  *
  * A slice is sets of numbers: ports, tables, queues, groups, meters.  This room says what a slice is
  * and whether a flow, a list of actions, a bucket or an asynchronous message lies within it.  It needs
- * nothing but the codec.  What a request needs of a slice: its row (requests/requests.h).
+ * nothing but the codec.  What a request needs of a slice: its row (admission/request.h).
  *
  * A connection without a slice, or with one of `may = all`, has NULL in the place of one, and may do
  * everything: all functions that ask for rights take that. */

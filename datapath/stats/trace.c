@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* TRACE (docs/extensions.md): a packet's way through the switch, step by step. */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 #include <ports/ports.h>

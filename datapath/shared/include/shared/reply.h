@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Small helpers for the bodies of replies. */
-#ifndef REQUESTS_REPLY_H
-#define REQUESTS_REPLY_H
+#ifndef SHARED_REPLY_H
+#define SHARED_REPLY_H
 
 #include <stdint.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a slice (docs/slices.md) may do and see.  Rows (requests.h) say what a request needs of a slice: READ or WRITE
+/* What a slice (docs/slices.md) may do and see.  Rows (request.h) say what a request needs of a slice: READ or WRITE
  * access, and a function that checks what it names.  A row without one is beyond every slice, so a new request stays
  * closed until somebody opens it there. */
-#ifndef REQUESTS_SLICE_H
-#define REQUESTS_SLICE_H
+#ifndef ADMISSION_SLICE_H
+#define ADMISSION_SLICE_H
 
 #include <slice/slice.h>
 #include <switch/switch.h>
@@ -40,15 +40,6 @@ int slice_deny_port(const struct slice_request *q, int err, uint32_t no);
 
 #define SLICE_PERM QOS_ERR(OFPSFC_PERM)
 
-/* Checks whether the request, or a message in a bundle, lies within the slice.  0, or an error,
- * which is counted and logged; e->err is the same error, and e->text names the right that is
- * missing. */
-int sw_slice_check(struct sw *sw, struct conn *c, const struct of_msg *m, struct qos_error *e);
-
-/* The same for a message of a bundle that is being committed; c NULL: its connection has gone. */
-int sw_slice_check_for(struct sw *sw, struct slice *s, struct conn *c, const struct of_msg *m,
-                       struct qos_error *e);
-
 /* Whether a QoS request is the slice's as far as it shows itself; the next two check the rest. */
 int sw_slice_check_request(const struct slice_request *a, const struct qos_request *r);
 
@@ -59,8 +50,5 @@ int sw_slice_check_below(struct sw *sw, struct slice *s, const struct qos_reques
 /* After the request was planned (qos_execute): what the class is below, and whether rates fit. */
 int sw_slice_check_planned(struct sw *sw, struct slice *s, const struct qos_request *r,
                            struct qos_error *e);
-
-/* whether the slice's statistics include the flow */
-bool sw_slice_sees_flow(const struct sw *sw, const struct slice *s, const struct flow *f);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* STATUS (docs/extensions.md): lines "key=value". */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <daemon/machine-memory.h>
 #include <megaflow/cut.h>

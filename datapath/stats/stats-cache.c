@@ -3,11 +3,11 @@
  * workers' caches have. */
 #include "stats-cache.h"
 
-#include "requests.h"
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 #include <megaflow/plan.h>
-#include <requests/reply.h>
+#include <shared/reply.h>
 #include <table/flow-cache.h>
 
 #include <stdio.h>

@@ -2,7 +2,7 @@
 /* What a slice may do to queues (docs/slices.md): what the request alone shows, and what only the queues can answer:
  * whether its classes stay within the rates of those above them, and whether others' classes would go with one that it
  * deletes. */
-#include "slice.h"
+#include <admission/slice.h>
 
 /* ------------------------------------------------------------------ the request alone */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* QOS_PORTS (docs/extensions.md): each port's queues as a whole. */
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 static void
 put(void *ctx, const struct qos_tree *t)

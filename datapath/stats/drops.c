@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DROPS (docs/extensions.md): how many packets were dropped for each reason, what that means, and the
  * last of them. */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <megaflow/megaflow.h>
 #include <packet/headers.h>
-#include <requests/reply.h>
 #include <shared/clock.h>
+#include <shared/reply.h>
 
 #include <errno.h>
 #include <stdlib.h>

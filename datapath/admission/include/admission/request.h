@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests, one row each: who may send it, what it waits for, whether a bundle may hold it, how it is logged, and its
  * function.  A row stands beside its function; the lists below say which number it has.  All that the switch decides about a
- * request before its function runs, it reads from the row (request_find).
+ * request before its function runs, it reads from the row (requests/rows.h).
  *
  * Its body: messages and multipart requests are decoded by oflib's row of their type.  What follows an experimenter's
  * exp_type the function reads itself; the row has its length. */
-#ifndef REQUESTS_REQUESTS_H
-#define REQUESTS_REQUESTS_H
+#ifndef ADMISSION_REQUEST_H
+#define ADMISSION_REQUEST_H
 
-#include "slice.h"
-
+#include <admission/slice.h>
 #include <control/bundle.h>
 #include <control/channel.h>
 #include <daemon/log.h>
@@ -60,9 +59,6 @@ struct request {
 
 /* .log: by level info, as "a change". */
 #define LOGGED(module) .log = &(struct log_place)LOG_PLACE(module, LOG_INFO)
-
-/* The row of a frame; only its header must be whole.  NULL: no request of a type that is known. */
-const struct request *request_find(struct of_bytes frame);
 
 /* ------------------------------------------------------------------ all of them */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SERVICE (docs/extensions.md): how the queues are served. */
-#include "requests.h"
-#include "slice.h"
+#include <admission/request.h>
 
 #include <queues/service.h>
 

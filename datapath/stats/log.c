@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LOG and LOG_SET (docs/extensions.md): the levels of the log. */
-#include "requests.h"
+#include <admission/request.h>
 
 #include <daemon/log.h>
 #include <qos/sched/error.h>

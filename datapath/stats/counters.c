@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* COUNTERS (docs/extensions.md): what was dropped, refused and lost, by reason. */
-#include "requests.h"
+#include <admission/request.h>
 #include <dataplane/worker-stack.h>
 #include <megaflow/cut.h>
 #include <megaflow/megaflow.h>
