@@ -115,4 +115,4 @@ def test_a_database_that_it_has_not(faucet, tmp_path):
 def test_without_faucet(tmp_path):
     env = dict(os.environ, PYTHONPATH=app.PACKAGE)
     said = topo.sh('sh', '-c', f'{sys.executable} -m ofqos.gauge.cli 2>&1 || true', env=env, cwd=tmp_path)
-    assert said.strip() == "ofqos-gauge: Faucet is not installed here: pip install 'ofqos[gauge]'"
+    assert said.strip() == "ofqos-gauge: Faucet is not installed here: pip install 'faucet>=1.10,<2'"

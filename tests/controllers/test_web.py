@@ -329,11 +329,39 @@ def test_what_somebody_else_changed_is_not_taken_back(web, switch):
     until(lambda: tree_of(web)[30]['rate'] == 6_000_000)
 
 
+def test_of_two_who_look_the_second_is_told(web, switch):
+    """What he decides by is not what is there any more."""
+    seen = tree_of(web)[30]['asked']
+    web.ask('POST', RATE, wanted(30, '3mbit', '8mbit', seen=seen))
+    for dry in True, False:
+        said = web.ask('POST', RATE, wanted(30, '4mbit', '8mbit', seen=seen, dry_run=dry), 409)
+        assert 'somebody else' in said['error'] and '3mbit to 8mbit' in said['error']
+    web.ask('POST', RATE, wanted(30, '4mbit', '8mbit', seen={'rate': '3mbit', 'ceil': '8mbit'}))
+
+
+def test_who_changed_it(web, switch):
+    with open(web.token_file) as f:
+        tokens = f.read()
+    with open(web.token_file, 'w') as f:
+        f.write(f'{tokens}0123456789abcdef alice\nread fedcba9876543210 bob\n')
+    answer = web.request('POST', RATE, wanted(30, '5mbit', '7mbit'), {'Authorization': 'Bearer 0123456789abcdef'})
+    assert answer.body['change']['by'] == 'alice'
+    until(lambda: any(e['text'].startswith('alice changed') for e in web.view('events')['events']))
+    assert web.request('POST', RATE, wanted(30, '5mbit', '8mbit'), {'Authorization': 'Bearer fedcba9876543210'}).status == 403
+    assert web.ask('POST', RATE, wanted(30, '6mbit', '8mbit'))['change']['by'] == 'somebody at 127.0.0.1'
+
+
+def test_a_port_carries_what_its_root_class_has(web, switch):
+    port = until(lambda: next(p for p in web.view(f'switch/{DP}')['ports'] if p['no'] == 2))
+    assert port['speed'] > 40_000_000 and (port['tx_most'], port['rx_most']) == (40_000_000, port['speed'])
+
+
 @pytest.mark.parametrize('body, says', [
     (wanted(10, '9mbit', '8mbit'), 'below the rate'), (wanted(10, '0', '8mbit'), 'above 0'), (wanted(10, 'fast', '8mbit'), "'fast'"),
     (wanted(99, '1mbit', '2mbit'), 'no queue 99'), (wanted(10, '1mbit', '2mbit', port=77), 'no port 77'),
     (wanted(10, '1mbit', '2mbit', direction='up'), 'no queue'), (wanted(10, '20%', '100%'), 'already'),
-    (wanted('10', '20%', '100%'), 'queue'), (wanted(True, '20%', '100%'), 'queue'), (wanted(10, 'x' * 99, '1mbit'), 'too large')])
+    (wanted('10', '20%', '100%'), 'queue'), (wanted(True, '20%', '100%'), 'queue'), (wanted(10, 'x' * 99, '1mbit'), 'too large'),
+    (wanted(10, '30', '100%'), 'rate 30: write its unit, as 30mbit'), (wanted(10, '1mbit', '99999999999gbit'), 'more than 18446744073709551615')])
 def test_wrong_rates(web, body, says):
     assert says in web.ask('POST', RATE, body, 400)['error']
 
@@ -341,7 +369,7 @@ def test_wrong_rates(web, body, says):
 def test_warnings(web):
     plan = web.ask('POST', RATE, wanted(30, '30mbit', '50mbit', dry_run=True))
     assert len(plan['warnings']) == 2
-    assert 'come to 56mbit, more than its 40mbit' in plan['warnings'][0] and 'above that of total' in plan['warnings'][1]
+    assert 'come to 56mbit, more than its 40mbit. HTB keeps each' in plan['warnings'][0] and 'above that of total' in plan['warnings'][1]
 
 
 def test_profiles(web, switch):

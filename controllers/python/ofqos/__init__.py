@@ -14,7 +14,7 @@ from .table import (ALL_CLASSES, DEFAULT_CLASS, MAX_QUEUE, PORT_ANY, PORT_LOCAL,
 from .units import Curve, Precedence, format_rate, parse_rate
 from .wire import IN_EXPERIMENTER, NATIVE, parse_qos, qos
 
-__version__ = '0.1.0'
+__version__ = '0.2.0'
 __all__ = [
     'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
     'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',

@@ -54,6 +54,7 @@ class Token:
     """Its digest only, so that nothing in memory or a log has the token."""
     digest: bytes
     may_change: bool
+    name: str = ''          # of who has it
 
 
 def _digest(token: str) -> bytes:
@@ -61,12 +62,16 @@ def _digest(token: str) -> bytes:
 
 
 def read_tokens(path: str) -> List[Token]:
-    """A token a line; with `read ` in front it never changes anything.  ValueError, OSError: why it can't be used."""
+    """A token a line, and the name of who has it; with `read ` in front it never changes anything.  ValueError, OSError:
+    why it can't be used."""
     found = []
     for words in (line.split() for line in read_private(path)):
-        if len(words) > 2 or (len(words) == 2 and words[0] != 'read') or len(words[-1]) < TOKEN_MIN:
-            raise ValueError(f'{path}: a line is a token of at least {TOKEN_MIN} characters, or "read" and a token')
-        found.append(Token(_digest(words[-1]), len(words) == 1))
+        reads = words[0] == 'read' and len(words) > 1
+        token, *names = words[reads:]
+        if len(names) > 1 or len(token) < TOKEN_MIN or not all(re.fullmatch(r'[\w.@-]{1,32}', n) for n in names):
+            raise ValueError(f'{path}: a line is a token of at least {TOKEN_MIN} characters, with "read" in front if it '
+                             'only looks, and behind it the name of who has it')
+        found.append(Token(_digest(token), not reads, *names))
     if not found:
         raise ValueError(f'{path}: no token in it: ofqos-web new-token {path}')
     return found

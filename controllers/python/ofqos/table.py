@@ -132,6 +132,8 @@ class Field:
                 return pack_name(value)
             if self.unit is Unit.PRIOMAP:
                 return struct.pack(self.format, *_tuple(value))
+            if isinstance(value, int) and value >> 8 * struct.calcsize(self.format) > 0:
+                raise ValueError(f'more than {(1 << 8 * struct.calcsize(self.format)) - 1}')
             return struct.pack(self.format, value)
         except (struct.error, TypeError, ValueError) as e:
             raise ValueError(f'{self.name}={value!r}: {e}') from e

@@ -138,5 +138,5 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print(f'ofqos-exporter: {e}', file=sys.stderr)
         return 2 if isinstance(e, ValueError) else 1
     except ImportError as e:
-        print(f'ofqos-exporter: {e}: install python3-prometheus-client, or ofqos[exporter] by pip', file=sys.stderr)
+        print(f'ofqos-exporter: {e}: apt-get install python3-prometheus-client, or pip install prometheus-client', file=sys.stderr)
         return 1

@@ -12,7 +12,7 @@ from typing import Any, Collection, Dict, List, Optional
 try:
     yaml: Any = importlib.import_module('yaml')
 except ImportError as absent:
-    raise ImportError("PyYAML is not installed: pip install 'ofqos[network]' (Debian: python3-yaml)") from absent
+    raise ImportError("PyYAML is not installed: apt-get install python3-yaml, or pip install PyYAML") from absent
 _LOADER: Any = getattr(yaml, 'CSafeLoader', yaml.SafeLoader)
 
 MOST_BYTES = 8 << 20

@@ -72,6 +72,7 @@ class Change:
     dp: str
     port: int
     what: str
+    by: str
     back: Sequence[Request]
     made: Sequence[Request] = ()
     profiles: Mapping[int, str] = field(default_factory=dict)
@@ -79,18 +80,19 @@ class Change:
     undone: bool = False
 
     def show(self) -> Dict[str, Any]:
-        return {'id': self.id, 'dp': self.dp, 'port': self.port, 'what': self.what, 'time': round(self.time, 3),
+        return {'id': self.id, 'dp': self.dp, 'port': self.port, 'what': self.what, 'by': self.by, 'time': round(self.time, 3),
                 'undone': self.undone}
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """Rates for a class, as words of dpctl: "6mbit" or "30%"."""
+    """Rates for a class, as words of dpctl: "6mbit" or "30%".  `seen`: what they were where this was decided."""
     port: int
     direction: str
     queue: int
     rate: str
     ceil: str
+    seen: Mapping[str, Any] = field(default_factory=dict)
 
 
 # ------------------------------------------------------------------------------- one class
@@ -104,6 +106,8 @@ def _new_request(e: Entry, rate: str, ceil: str) -> Request:
     """The CHANGE that gives class e these rates and leaves all else."""
     values: Dict[str, Any] = {}
     for key, text in (('rate', rate), ('ceil', ceil)):
+        if text.isdecimal() and text.strip('0'):
+            raise Bad(f'{key} {text}: write its unit, as {text}mbit, {text}kbit or {text}bit')
         if text:
             values[f'{key}_share_ppm' if text.endswith('%') else key] = text
     if tree.direction(e):
@@ -133,6 +137,10 @@ def plan(now: tree.Look, wanted: Wanted, interface: str, speed: int = 0) -> Plan
     if e.config.scheduler.name != 'htb':
         raise Bad(f'queue {wanted.queue} is of {e.config.scheduler.name}: only rates of HTB are changed here; '
                   f'use dpctl qos-{e.config.scheduler.name}')
+    old = tree.words(e.config)
+    if wanted.seen and any(wanted.seen.get(k) != old.get(k) for k in ('rate', 'ceil')):
+        raise Changed(f'somebody else has changed it meanwhile: it is {old.get("rate", "-")} to {old.get("ceil", "-")} '
+                      'now; look at that first')
     made = _new_request(e, wanted.rate.strip(), wanted.ceil.strip())
     then = replace(now, entries={**now.entries, (wanted.port, way, True, wanted.queue): _with(e, made)})
     before, after = ({c.entry.class_id: c for c in tree.walk(each, wanted.port, way)} for each in (now, then))
@@ -142,7 +150,6 @@ def plan(now: tree.Look, wanted: Wanted, interface: str, speed: int = 0) -> Plan
     if ceil is None or ceil < rate:
         raise Bad(f'the ceiling {format_rate(ceil or 0)} is below the rate {format_rate(rate)}: make it at least that')
     steps = tuple(_step(before[q], c, interface, way) for q, c in after.items() if c.rates != before[q].rates)
-    old = tree.words(e.config)
     back = _new_request(e, old.get('rate', ''), old.get('ceil', ''))
     what = f'{_called(e)} of port {interface}: ' + ', '.join(
         f'{key} {old.get(key, "-")} to {text}' for key, text in tree.words(_with(e, made).config).items()
@@ -176,7 +183,7 @@ def _warnings(after: Mapping[int, tree.Class], wanted: Wanted, speed: int) -> Li
         above = after.get(q)
         if above and above.rates[0] and sums.get(q, 0) > above.rates[0]:
             found.append(f'The guarantees below {_called(above.entry)} come to {format_rate(sums[q])}, more than its '
-                         f'{format_rate(above.rates[0])}: not all can be kept at the same time.')
+                         f'{format_rate(above.rates[0])}. HTB keeps each of them, so together they may send that much.')
     ceil, parent = after[wanted.queue].rates[1], after.get(e.parent_id)
     if parent and e.class_id and ceil and parent.rates[1] and ceil > parent.rates[1]:
         found.append(f'The ceiling is above that of {_called(parent.entry)}, {format_rate(parent.rates[1])}, which '
@@ -264,17 +271,17 @@ class Desk:
         interface, speed = self._interface(watch, wanted.port)
         return plan(await _dump(watch.channel, wanted.port), wanted, interface, speed)
 
-    async def change(self, dp: str, wanted: Wanted) -> Change:
+    async def change(self, dp: str, wanted: Wanted, by: str) -> Change:
         made = await self.plan(dp, wanted)
         if not made.steps and made.request == made.back:
             raise Bad('it has these rates already')
         await self.net[dp].channel.commit([made.request])
-        return self._keep(Change(next(self._ids), dp, wanted.port, made.what, [made.back], [made.request]))
+        return self._keep(Change(next(self._ids), dp, wanted.port, made.what, by, [made.back], [made.request]))
 
     def _keep(self, change: Change) -> Change:
         self.changes.append(change)
         watch = self.net[change.dp]
-        self.net.hub.tell('info', 'change', f'changed here: {change.what}', dp=change.dp, switch=watch.name,
+        self.net.hub.tell('info', 'change', f'{change.by} changed {change.what}', dp=change.dp, switch=watch.name,
                           port=change.port)
         return change
 
@@ -284,7 +291,7 @@ class Desk:
                 return change
         raise Bad(f'there is no change {number} that could be taken back')
 
-    async def undo(self, number: int) -> Change:
+    async def undo(self, number: int, by: str) -> Change:
         change = self.find(number)
         if change.undone:
             raise Bad('it is taken back already')
@@ -297,7 +304,7 @@ class Desk:
             await self._still(watch, change)
             await watch.channel.commit(list(change.back))
         change.undone = True
-        self.net.hub.tell('info', 'change', f'taken back: {change.what}', dp=change.dp, switch=watch.name,
+        self.net.hub.tell('info', 'change', f'{by} took back: {change.what}', dp=change.dp, switch=watch.name,
                           port=change.port)
         return change
 
@@ -316,7 +323,7 @@ class Desk:
     # ------------------------------------------------------------------ profiles and traces
 
     async def profile(self, dp: str, name: str, ports: Sequence[int], values: Mapping[str, str],
-                      dry: bool) -> Dict[str, Any]:
+                      dry: bool, by: str) -> Dict[str, Any]:
         watch, text = self.net[dp], self.profiles.text(name)
         words = [f'{k}={v}' for k, v in values.items()]
         if not ports or len(ports) > 256:
@@ -334,7 +341,7 @@ class Desk:
         if dry or not steps:
             return {'steps': steps, 'change': None}
         names = ', '.join(self._interface(watch, p)[0] for p in ports)
-        change = Change(next(self._ids), dp, ports[0], f'profile {name} on {names}', (), (), before)
+        change = Change(next(self._ids), dp, ports[0], f'profile {name} on {names}', by, (), (), before)
         return {'steps': steps, 'change': self._keep(change).show()}
 
     @staticmethod

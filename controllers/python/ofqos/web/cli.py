@@ -169,7 +169,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except ModuleNotFoundError as e:
         if e.name != 'aiohttp':
             raise
-        print("ofqos-web: aiohttp is missing: install python3-aiohttp, or the package as ofqos[web]", file=sys.stderr)
+        print("ofqos-web: aiohttp is missing: apt-get install python3-aiohttp, or pip install aiohttp", file=sys.stderr)
     except (ValueError, OSError) as e:
         print(f'ofqos-web: {e}', file=sys.stderr)
     return 1

@@ -169,19 +169,19 @@ class Network:
                 'rx_bps': total('rx_bps'), 'tx_bps': total('tx_bps'), 'foreign': any(r['foreign'] for r in rows)}
 
     def _link(self, link: Link) -> Dict[str, Any]:
-        ends, speeds, up = [], [], True
+        ends, up = [], True
         rates: List[Optional[float]] = []
+        sends, takes = [], []           # at most, bit/s; 0: unknown
         for dpid, number in (link.a, link.b):
             watch = self.watches.get(dpid)
             port = watch.ports.get(number) if watch else None
             up = up and bool(port and port.up)
             ends.append({'dp': f'{dpid:016x}', 'port': number, 'name': port.name if port else str(number)})
-            if watch and port:
-                speeds.append(port.speed)
-                rates.append(watch.rates_of(number)['tx_bps'])
-            else:
-                rates.append(None)
-        capacity = link.rate or min((s for s in speeds if s), default=0)
-        loads = [None if r is None or not capacity else round(r / capacity, 4) for r in rates]
-        return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': capacity or None, 'a_bps': rates[0],
+            rates.append(watch.rates_of(number)['tx_bps'] if watch and port else None)
+            sends.append(watch.carries(port, 0) if watch and port else 0)
+            takes.append(watch.carries(port, 1) if watch and port else 0)
+        most = [min((n for n in (link.rate, sends[0], takes[1]) if n), default=0),
+                min((n for n in (link.rate, sends[1], takes[0]) if n), default=0)]
+        loads = [None if r is None or not m else round(r / m, 4) for r, m in zip(rates, most)]
+        return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': max(most) or None, 'a_bps': rates[0],
                 'b_bps': rates[1], 'a_load': loads[0], 'b_load': loads[1]}

@@ -179,6 +179,10 @@ class Server:
             raise Denied(403, 'this token is for looking only')
         return who
 
+    def _by(self, request: web.Request, changes: bool = True) -> str:
+        """The same; who it is, as others are told."""
+        return self._acting(request, changes).token.name or f'somebody at {request.remote}'
+
     @staticmethod
     async def _body(request: web.Request) -> Dict[str, Any]:
         if request.content_type != 'application/json':
@@ -324,8 +328,8 @@ class Server:
         return web.json_response({'changes': [c.show() for c in reversed(self.desk.changes)]})
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
-        self._acting(request)
-        return web.json_response({'change': (await self.desk.undo(int(request.match_info['id']))).show()})
+        by = self._by(request)
+        return web.json_response({'change': (await self.desk.undo(int(request.match_info['id']), by)).show()})
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """Changes nothing, but costs the switch something: so it is no GET."""
@@ -336,26 +340,26 @@ class Server:
     async def rate(self, request: web.Request) -> web.StreamResponse:
         body = await self._body(request)
         dry = self._field(body, 'dry_run', bool, default=False)
-        self._acting(request, changes=not dry)
+        by = self._by(request, changes=not dry)
         wanted = Wanted(self._field(body, 'port', int), self._field(body, 'direction', str, default='out'),
                         self._field(body, 'queue', int), self._field(body, 'rate', str, 32),
-                        self._field(body, 'ceil', str, 32))
+                        self._field(body, 'ceil', str, 32), self._field(body, 'seen', dict, 8, {}))
         dp = request.match_info['dp']
         if dry:
             return web.json_response((await self.desk.plan(dp, wanted)).show())
-        return web.json_response({'change': (await self.desk.change(dp, wanted)).show()})
+        return web.json_response({'change': (await self.desk.change(dp, wanted, by)).show()})
 
     async def profile(self, request: web.Request) -> web.StreamResponse:
         body = await self._body(request)
         dry = self._field(body, 'dry_run', bool, default=False)
-        self._acting(request, changes=not dry)
+        by = self._by(request, changes=not dry)
         ports, values = self._field(body, 'ports', list, 256), self._field(body, 'values', dict, 32, {})
         if not all(isinstance(p, int) and not isinstance(p, bool) and 0 < p < 1 << 32 for p in ports):
             raise Bad('ports is a list of numbers')
         if not all(isinstance(v, str) for v in values.values()):
             raise Bad('values is an object of texts')
         return web.json_response(await self.desk.profile(
-            request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry))
+            request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry, by))
 
     async def close(self) -> None:
         """Ends the streams, which would never end by themselves.  Being cancelled alone may go unheard: before Python

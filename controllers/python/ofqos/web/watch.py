@@ -40,6 +40,7 @@ class Watch:
         self.trouble: Optional[str] = None  # what it refused, or what was not understood, at the last look
         self.stats: Tuple[float, Dict[int, Stats]] = 0.0, {}
         self.stats_before: Tuple[float, Dict[int, Stats]] = 0.0, {}
+        self.most: Dict[Tuple[int, int], int] = {}      # the root class's ceiling, by port and direction
         self.look: Optional[tree.Look] = None
         self.look_before: Optional[tree.Look] = None
         self._stale = asyncio.Event()       # ports or queues are not what they were
@@ -93,6 +94,8 @@ class Watch:
         if len(found) > MOST_PORTS:
             self.trouble = f'it says that it has {len(found)} ports; the first {MOST_PORTS} are shown'
         self.queues = await self._own(lambda xid: wire.ask(wire.QOS_PORTS, xid), parse_queues)
+        roots = await self._own(lambda xid: wire.ask_dump(xid, class_id=0), parse_dump)
+        self.most = {(e.port, tree.direction(e)): tree.rates(e.config, (None, None))[1] or 0 for e in roots if e.is_class}
 
     async def _standard(self, build: Callable[[int], bytes]) -> bytes:
         """One of OpenFlow's own; nothing where the switch refuses, as it may by its slices."""
@@ -220,12 +223,17 @@ class Watch:
         return {'rx_bps': rate('rx_bytes', 8), 'tx_bps': rate('tx_bytes', 8), 'rx_pps': rate('rx_packets'),
                 'tx_pps': rate('tx_packets'), 'drops_ps': rate('drops'), 'errors_ps': rate('errors')}
 
+    def carries(self, port: Port, way: int) -> int:
+        """What it sends (0) or lets in (1) at most, bit/s: its root class may have less than the interface; 0: unknown."""
+        return min((n for n in (port.speed, self.most.get((port.number, way), 0)) if n), default=0)
+
     def port_row(self, port: Port) -> Dict[str, Any]:
         own = {q.direction: q for q in self.queues if q.port == port.number}
         out, into = own.get('out'), own.get('in')
         counted = self.stats[1].get(port.number)
         return {'no': port.number, 'name': port.name or str(port.number), 'address': port.address, 'up': port.up,
-                'speed': port.speed, **self.rates_of(port.number),
+                'speed': port.speed, 'tx_most': self.carries(port, 0), 'rx_most': self.carries(port, 1),
+                **self.rates_of(port.number),
                 'drops': counted.drops if counted else None, 'errors': counted.errors if counted else None,
                 'queues': sum(q.queues for q in own.values()),
                 'out': out.scheduler if out else None, 'in': into.scheduler if into else None,

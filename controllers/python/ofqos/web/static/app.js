@@ -42,6 +42,7 @@ function banner(text) {
 
 function show() {
   stop();
+  for (const box of document.querySelectorAll('dialog[open]')) box.close();     // of the page that was
   const at = decodeURIComponent(location.hash.slice(1)) || '/network';
   const found = PAGES.find(([pattern]) => pattern.test(at));
   $('right').hidden = !me.signed_in;

@@ -15,7 +15,7 @@ export function changesPanel(wanted) {
     list.replaceChildren(...found.map((c) => h('li', {}, h('time', {}, clock(c.time)),
       c.undone ? h('span', {class: 'mute'}, 'taken back') : h('span', {}, me.may_change && h('button', {type: 'button', class: 'small', 'aria-label': `Undo ${c.what}`,
         onclick: async (e) => { e.target.disabled = true; try { await undo(c.id); } finally { load(); } }}, 'Undo')),
-      h('span', {class: 'what'}, c.what))));
+      h('span', {class: 'what'}, `${c.what}, by ${c.by}`))));
   }
   if (me.may_change) load();
   return {element, load: () => { if (me.may_change) load(); }};

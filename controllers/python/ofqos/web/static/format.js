@@ -22,7 +22,12 @@ export const micros = (us) => scaled(us, ['µs', 'ms', 's'], 1000);
 export const share = (x) => x === null || x === undefined ? NONE : `${x && x < 0.01 ? '<1' : Math.round(x * 100)}\u00a0%`;
 export const count = (n) => n === null || n === undefined ? NONE : n.toLocaleString('en').replaceAll(',', '\u202f');
 export const perSecond = (n) => n === null || n === undefined ? NONE : `${three(n)}/s`;
-export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString('en-GB');
+/** The time of day; of another day with its date. */
+export function clock(seconds) {
+  const then = new Date(seconds * 1000), time = then.toLocaleTimeString('en-GB');
+  return then.toDateString() === new Date().toDateString() ? time : `${then.toLocaleDateString('sv')} ${time}`;
+}
+export const plural = (n, what) => `${count(n)} ${what}${n === 1 ? '' : 's'}`;
 
 /** 0 to 4: how much of a link is taken. */
 export const level = (load) => load === null || load === undefined || load < 0.01 ? 1 : load < 0.6 ? 2 : load < 0.9 ? 3 : 4;

@@ -2,7 +2,7 @@
 // The network: a picture, and the same in tables.
 
 import {h, keyed, say, svg} from './dom.js';
-import {count, level, rate, share} from './format.js';
+import {count, level, plural, rate, share} from './format.js';
 import {loadBar} from './bar.js';
 import {trail} from './app.js';
 
@@ -60,7 +60,8 @@ function picture(box, data) {
   const room = Math.max(280, box.clientWidth - 14);
   const wide = Math.max(78, Math.min(178, room / columns - 52));
   const step = columns > 1 ? Math.max(wide + 44, Math.min((room - wide - 4) / (columns - 1), 330)) : 0;
-  const width = wide + step * (columns - 1) + 4;
+  const bow = data.links.some((l) => place.get(l.a.dp)?.column === columns - 1 && place.get(l.b.dp)?.column === columns - 1) ? 40 : 0;
+  const width = wide + step * (columns - 1) + 4 + bow;
   const height = rows * ROW;
   const at = (dp) => { const p = place.get(dp); return {x: 2 + p.column * step, y: p.row * ROW + ROW / 2}; };
   const gone = new Set(data.switches.filter((s) => !s.up).map((s) => s.dp));
@@ -90,7 +91,7 @@ function drawLink(link, at, wide, away) {
 }
 
 function drawSwitch(s, p, wide) {
-  const sub = s.up ? `${s.ports} ports${s.queues ? ` · ${s.queues} queues` : ''}` : 'away';
+  const sub = s.up ? `${plural(s.ports, 'port')}${s.queues ? ` · ${plural(s.queues, 'queue')}` : ''}` : 'away';
   const most = Math.floor((wide - 14) / 7.6);
   const name = s.name.length > most ? `${s.name.slice(0, most - 1)}…` : s.name;
   return svg('a', {href: to(s.dp), class: s.up ? '' : 'away', 'aria-label': `${s.name}, ${sub}${s.up ? `, sends ${rate(s.tx_bps)}` : ''}`},
@@ -187,7 +188,7 @@ export function networkPage(main) {
   function updateSwitch(row, s) {
     const p = row.parts;
     say(p.name, s.name);
-    const [text, kind] = !s.up ? ['away', 'chip bad'] : s.foreign ? ['queues changed by others', 'chip warn'] : s.ports_down ? [`${s.ports_down} ports down`, 'chip warn'] : ['connected', 'chip good'];
+    const [text, kind] = !s.up ? ['away', 'chip bad'] : s.foreign ? ['queues changed by others', 'chip warn'] : s.ports_down ? [`${plural(s.ports_down, 'port')} down`, 'chip warn'] : ['connected', 'chip good'];
     say(p.state, text);
     p.state.className = kind;
     say(p.ports, count(s.ports)); say(p.queues, count(s.queues)); say(p.rx, rate(s.rx_bps)); say(p.tx, rate(s.tx_bps));

@@ -13,7 +13,7 @@ export function rateDialog(dp, port, direction, node) {
   const apply = h('button', {class: 'main', disabled: true}, 'Apply');
   const body = [h('div', {class: 'fields'}, h('label', {}, 'Guarantee', low), h('label', {}, 'Ceiling', high)),
     h('p', {class: 'mute', id: 'rate-help'}, 'A rate as 6mbit or 500kbit, or a share of the class above as 30%.'), preview];
-  const wanted = (dry) => call('POST', `/api/switches/${dp}/rate`, {port, direction, queue: node.id, rate: low.value, ceil: high.value, dry_run: dry});
+  const wanted = (dry) => call('POST', `/api/switches/${dp}/rate`, {port, direction, queue: node.id, rate: low.value, ceil: high.value, seen: node.asked, dry_run: dry});
   let timer, asked = 0;
 
   async function look() {

@@ -44,7 +44,7 @@ export function switchPage(main, dp) {
     parts.link.className = p.up && !p.away ? 'chip' : 'chip bad';
     for (const way of ['rx', 'tx']) {
       say(parts[way], rate(p[`${way}_bps`]));
-      parts[`${way}Bar`].set(p.speed && p[`${way}_bps`] !== null ? p[`${way}_bps`] / p.speed : null);
+      parts[`${way}Bar`].set(p[`${way}_most`] && p[`${way}_bps`] !== null ? p[`${way}_bps`] / p[`${way}_most`] : null);
     }
     const kinds = [p.out && p.out !== 'none' ? p.out : '', p.in && p.in !== 'none' ? `${p.in} in` : ''].filter(Boolean);
     say(parts.queues, p.queues || kinds.length ? `${p.queues} · ${kinds.join(', ') || 'other'}${p.foreign ? ' · changed by others' : ''}` : 'none');
