@@ -120,11 +120,31 @@ lock_pidfile(struct daemon *d)
 }
 
 static void
+drop_pidfile(const struct daemon *d)
+{
+    int ignored = 0;
+    if (d->pidfile && unlink(d->pidfile)) /* its directory is root's, and this is --user */
+        ignored = ftruncate(d->pid_fd, 0);
+    (void)ignored;
+}
+
+static const struct daemon *starting; /* it has its pidfile, and may still fail */
+
+static void
+drop_if_it_failed(void)
+{
+    if (starting)
+        drop_pidfile(starting);
+}
+
+static void
 write_pidfile(struct daemon *d)
 {
     char pid[16];
     d->pid_fd = -1;
     lock_pidfile(d);
+    starting = d;
+    atexit(drop_if_it_failed);
     int n = snprintf(pid, sizeof pid, "%d\n", (int)getpid());
     if (ftruncate(d->pid_fd, 0) || write(d->pid_fd, pid, (size_t)n) != n)
         daemon_die("%s: %s", d->pidfile, strerror(errno));
@@ -215,6 +235,7 @@ daemon_ready(struct daemon *d)
             ;
         close(d->ready_fd);
     }
+    starting = NULL;
     notify_send("READY=1");
 }
 
@@ -289,8 +310,6 @@ void
 daemon_end(struct daemon *d)
 {
     log_end();
-    int ignored = 0;
-    if (d->pidfile && unlink(d->pidfile)) /* its directory is root's, and this is --user */
-        ignored = ftruncate(d->pid_fd, 0);
-    (void)ignored;
+    starting = NULL;
+    drop_pidfile(d);
 }

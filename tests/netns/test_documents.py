@@ -15,7 +15,7 @@ from support.documents import (NamedPorts, Packets, Rate, is_whole, links_up, ne
                                try_section)
 from support.topo import REPOSITORY
 
-RECIPES = ['docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md']      # test_recipes.py runs each line
+RECIPES = ['docs/dpctl.md', 'docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md']      # test_recipes.py runs each line
 A_BLOCK = re.compile(r'(ip netns exec \S+ )?(dpctl|ofdatapath|ofprotocol|ofqos-[a-z]+|uci|mn|systemctl) ')
 DAEMON = 'ofdatapath -i eth1,eth2,eth3,eth4 --fail=open punix:/run/ofqos/br0.sock punix:/tmp/s1'
 EF = 0xb8
@@ -35,6 +35,7 @@ class Block(NamedTuple):
 
 
 RUN = {
+    'README.md': {'Use-it': Block(Packets(BETWEEN))},
     'docs/bandwidth-groups.md': {
         'Bandwidth-groups': Block(Packets(BETWEEN, [Rate(2, 1, 9, 0.8)])),
         'Connections': Block(Packets(BETWEEN, [Rate(2, 1, 9, 0.8)]), before=[
@@ -84,6 +85,7 @@ RUN = {
 }
 # What carries out a block: a test, or a word on why none does.
 ELSEWHERE = {
+    'README.md': {'Two-minutes': 'tests/netns/test_recipes.py'},
     'docs/configuration.md': {'The-configuration-file': 'tests/netns/test_config.py'},
     'docs/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
     'docs/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},
@@ -135,7 +137,7 @@ def blocks(document):
 
 
 def all_documents():
-    return sorted(os.path.relpath(p, REPOSITORY) for p in glob.glob(os.path.join(REPOSITORY, 'docs/*.md')))
+    return ['README.md', *sorted(os.path.relpath(p, REPOSITORY) for p in glob.glob(os.path.join(REPOSITORY, 'docs/*.md')))]
 
 
 def to_run():

@@ -182,3 +182,13 @@ def test_a_refused_bundle(topo):
         wrong = Bundle(conn).qos(q.htb_class(q.ADD, 1, 5, MBIT))
         wrong.qos(q.htb_class(q.ADD, 1, 5, MBIT)).refused(1)
         assert 'class 5' in says(s, 'the bundle failed', 2)
+
+
+def test_a_start_that_fails_leaves_no_pidfile(tmp_path):
+    """Else `kill $(cat FILE)` ends whoever has that number then."""
+    pidfile = tmp_path / 'pid'
+    done = subprocess.run([binary('datapath/ofdatapath'), '-i', 'nowhere0', f'--pidfile={pidfile}', f'punix:{tmp_path}/s'],
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60,
+                          check=False)
+    assert done.returncode == 1 and 'there is no such interface' in done.stderr
+    assert not pidfile.exists()

@@ -59,14 +59,14 @@ class TestDocuments(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_top_level(self):
-        """Small enough to take in at a look, and README says what each directory is for"""
+        """Small enough to take in at a look, and the tour says what each directory is for"""
         listed = subprocess.run(['git', 'ls-files', '--cached'], cwd=TOP, stdout=subprocess.PIPE, text=True, check=False)
         if listed.returncode:
             self.skipTest('no git here')
         entries = {path.split('/')[0] for path in listed.stdout.splitlines() if not path.startswith('.')}
         self.assertLessEqual(len(entries), 16, sorted(entries))
         self.assertEqual([e for e in entries if os.path.isdir(os.path.join(TOP, e))
-                          and f'`{e}/' not in read('README.md')], [])
+                          and f'`{e}/' not in read('docs/tour.md')], [])
 
     def test_comments(self):
         """Files that comments of the source name: `room/file.h`, or one of several words, which nobody else means"""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README's message to a controller's programmer: its bytes and its Python, sent again as by one that reconnects."""
+"""The message that docs/qos-extension.md shows to a controller's programmer: its bytes and its Python, sent again as by one that reconnects."""
 import os
 import re
 import struct
@@ -7,13 +7,13 @@ import struct
 from support import of13, tc
 from support.topo import eth, udp4
 
-README = os.path.join(os.path.dirname(__file__), '..', '..', 'README.md')
+PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'qos-extension.md')
 
 
 def example():
     """-> the message's bytes, the values that struct.pack gets"""
-    with open(README, encoding='utf-8') as f:
-        text = f.read().partition('### From a controller')[2]
+    with open(PAGE, encoding='utf-8') as f:
+        text = f.read().partition('## One request, byte by byte')[2].partition('\n## ')[0]
     lines = re.findall(r'^    ((?:[0-9a-f]{2} {1,2})+) ', text, re.M)
     fmt, values = re.search(r"struct\.pack\('([^']*)', ([^)]*)\)", text).groups()
     return bytes.fromhex(''.join(lines)), struct.pack(fmt, *(int(v) for v in values.split(', ')))
