@@ -162,19 +162,30 @@ classifier_lookup(const struct classifier *c, const struct flow_key *key, struct
     return wc ? lookup(c, key, wc) : lookup(c, key, NULL); /* two copies: wc NULL costs nothing */
 }
 
-/* Those of a block, which lookups search before they find `found`, or that may hold a better one.  False: no later block
+#define TREE_BLOCKS 4    /* whose trees are asked: that takes some 40 us */
+#define TREE_ROOM   4096 /* keys that are put into trees at once, about a millisecond */
+
+/* What classifier_depends looks for. */
+struct dependence {
+    const struct flow_key *key;
+    const struct flow *found;
+    bool passed; /* the found flow's subtable */
+    unsigned room;
+};
+
+/* Of a block, those that lookups search before they find `found`, or that may hold a better one.  False: no later block
  * has any. */
 static bool
-depend_on_those(const struct mask_block *b, const struct flow_key *key, const struct flow *found,
-                bool *passed, struct flow_key *bits)
+depend_on_trees(const struct mask_block *b, struct dependence *d, struct flow_key *bits)
 {
+    const struct flow *found = d->found;
     for (uint32_t i = 0; i < b->n; i++) {
         struct subtable *s = b->v[i].sub;
-        if (found && b->v[i].max_priority < (uint32_t)found->priority + *passed)
+        if (found && b->v[i].max_priority < (uint32_t)found->priority + d->passed)
             return false;
         if (found && found->sub == s)
-            *passed = true;
-        else if (!key_tree_excludes(s, key, bits))
+            d->passed = true;
+        else if (!key_tree_excludes(s, d->key, &d->room, bits))
             depend_on_mask(bits, s);
     }
     return true;
@@ -185,12 +196,16 @@ classifier_depends(const struct classifier *c, const struct flow_key *key, const
                    struct flow_key *bits)
 {
     const struct mask_list *l = c->subs;
-    bool passed = false;
+    struct dependence d = {key, found, false, TREE_ROOM};
     if (found)
         depend_on_mask(bits, found->sub);
-    for (uint32_t i = 0; l && i < l->n; i++)
-        if (!depend_on_those(l->block[i], key, found, &passed, bits))
+    for (uint32_t i = 0; l && i < l->n; i++) {
+        const struct mask_block *b = l->block[i];
+        if (i >= TREE_BLOCKS)
+            depend_on_block(b, filter_of(b), key, found, bits);
+        else if (!depend_on_trees(b, &d, bits))
             return;
+    }
 }
 
 /* ------------------------------------------------------------------ many keys */

@@ -4,8 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define GROW_AT_ONCE 4096 /* keys, about a millisecond */
-#define LOOK_AT      64   /* nodes, while known bits are tried */
+#define LOOK_AT 64 /* nodes, while known bits are tried */
 
 /* A leaf is a flow; an inner node has the lowest bit of its address set. */
 struct node {
@@ -157,10 +156,10 @@ drop_tree(struct subtable *s)
 
 /* Puts more of the subtable's keys into the tree; true: it has all of them. */
 static bool
-grow(struct subtable *s)
+grow(struct subtable *s, unsigned *room)
 {
     struct key_tree *t = s->tree;
-    for (unsigned n = 0; n < GROW_AT_ONCE && t->n_keys < s->heads.used; n++) {
+    for (; *room && t->n_keys < s->heads.used; --*room) {
         const struct flow *f = ptr_hash_each(&s->heads, &t->grow_at);
         if (!f) { /* the hash was made anew meanwhile, and some are elsewhere in it */
             t->grow_at = 0;
@@ -285,11 +284,12 @@ add_prefix(const struct key_tree *t, unsigned bit, struct flow_key *bits)
 }
 
 bool
-key_tree_excludes(struct subtable *s, const struct flow_key *key, struct flow_key *bits)
+key_tree_excludes(struct subtable *s, const struct flow_key *key, unsigned *room,
+                  struct flow_key *bits)
 {
     if (!s->tree && !(s->tree = new_tree(s)))
         return false;
-    if (!grow(s))
+    if (!grow(s, room))
         return false;
     const struct key_tree *t = s->tree;
     unsigned left = LOOK_AT;

@@ -13,9 +13,10 @@
 #include "classifier-inside.h"
 
 /* Adds to `bits` what of the key shows that no flow of the subtable matches it; nothing, if the bits that are there
- * already show it.  False: one matches, or it can't be told (no memory; a tree of many keys takes some calls to grow):
- * it depends on the whole mask. */
-bool key_tree_excludes(struct subtable *s, const struct flow_key *key, struct flow_key *bits);
+ * already show it.  *room: keys that may be put into trees meanwhile.  False: one matches, or it can't be told (no
+ * memory, no room: a tree of many keys takes some calls to grow): it depends on the whole mask. */
+bool key_tree_excludes(struct subtable *s, const struct flow_key *key, unsigned *room,
+                       struct flow_key *bits);
 
 /* The first flow of a chain comes, goes, or gives its place to another one with the same key.  Nothing happens to a
  * subtable that has no tree. */
