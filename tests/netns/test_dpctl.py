@@ -2,6 +2,7 @@
 """dpctl: its commands, what it says to bad ones, exit status, JSON."""
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 from support import of13, qosmsg as q, tc
 from support.of13 import match
-from support.topo import binary, dpctl, udp_frame
+from support.topo import Switch, Topology, binary, dpctl, udp_frame
 
 ONE_SWITCH = True
 MBIT = 1_000_000
@@ -260,3 +261,18 @@ def test_stats_queue_counts(switch, conn, hosts):
         assert hosts[2].recv()
     found = json.dumps(json.loads(switch.dpctl('--json', 'stats-queue').stdout))
     assert '"tx_packets": 5' in found
+
+
+def test_the_first_screen(tmp_path):
+    """Each of its examples does what it says, in their order."""
+    profile = tmp_path / 'x.qos'
+    profile.write_text('set up=10mbit\nhtb class=0,rate=$up\nhtb class=10,rate=50%,ceil=100%\n')
+    screen = subprocess.run([binary('utils/dpctl/dpctl'), 'help'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True, check=False)
+    examples = re.findall(r'^  (\S.*?)(?:  +| (?=a queue and its rate))\S.*$', screen.stdout, re.M)
+    assert len(examples) == 20, examples
+    with Topology(3) as topo, Switch(topo, '--fail=open', '--leaf=none', interfaces=['p1', 'p2']) as switch:
+        for example in examples:
+            words = example.replace('eth', 'p').replace('FILE', str(profile if 'apply' in example else tmp_path / 'state')).split()
+            words += {'qos-watch': ['count=1'], 'top': ['--once']}.get(words[0], [])
+            switch.dpctl(*words)

@@ -207,7 +207,7 @@ static const char map_help[] =
 static const struct command rows[] = {
     {.name = "qos-map",
      .subject = SUBJECT_QOS,
-     .first = {TASK_SHAPE, "qos-map add queue=10,class=voice", "which traffic takes a queue"},
+     .first = {TASK_SHAPE, "qos-map add queue=10,dscp=ef", "which traffic takes a queue"},
      .args =
          "add|replace|del|show [RULE...] [wash] [beside] [set=NAME] [table=N] [then=...] [--dry-run]",
      .help = "puts traffic classes, applications, addresses into queues",
