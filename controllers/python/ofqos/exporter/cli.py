@@ -16,6 +16,7 @@ import signal
 import sys
 from typing import List, Optional, Sequence, Tuple
 
+from .. import commandline
 from ..address import parse_address
 from ..channel import Limits
 from ..errors import Away
@@ -52,8 +53,7 @@ def _place(text: str) -> Tuple[str, int]:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser('ofqos-exporter', description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = commandline.parser('ofqos-exporter', __doc__)
     made.add_argument('address', nargs='*', help='a switch: unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]')
     made.add_argument('--switches', metavar='FILE', help='more of them, one a line')
     made.add_argument('--accept', action='append', default=[], metavar='ADDRESS',

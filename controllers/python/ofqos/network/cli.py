@@ -22,7 +22,7 @@ import re
 import sys
 from typing import Any, Dict, List, Optional
 
-from .. import secure
+from .. import commandline, secure
 from ..address import parse_address
 from . import control, nothing
 from .app import App
@@ -53,8 +53,7 @@ def _connecting(command: argparse.ArgumentParser, listen: Optional[str]) -> None
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog='ofqos-network', description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = commandline.parser('ofqos-network', __doc__)
     made.add_argument('--json', action='store_true', help='for programs')
     made.add_argument('--dpctl', metavar='PATH', help='where dpctl is (default: $OFQOS_DPCTL, the PATH)')
     made.add_argument('--state', metavar='DIRECTORY', default=default_state(),

@@ -14,7 +14,7 @@ import signal
 import sys
 from typing import Optional, Sequence
 
-from .. import secure
+from .. import commandline, secure
 from ..switches import Switches
 from .bridges import Bridges
 from .database import Database
@@ -50,7 +50,7 @@ async def _run(args: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser('ofqos-ovsdb', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = commandline.parser('ofqos-ovsdb', __doc__)
     p.add_argument('--switch', action='append', default=[], metavar='ADDRESS',
                    help='unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]; may be given again')
     p.add_argument('--openflow-listen', action='append', default=[], metavar='ADDRESS', help='where switches may connect')

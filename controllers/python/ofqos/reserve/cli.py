@@ -18,7 +18,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import secure
+from .. import commandline, secure
 from ..units import format_rate
 from .settings import token_file
 
@@ -118,8 +118,7 @@ def show_topology(found: Dict[str, Any]) -> None:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(prog='ofqos-reserve', description=__doc__,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
+    made = commandline.parser('ofqos-reserve', __doc__)
     made.add_argument('--url', default=os.environ.get('OFQOS_URL', 'http://127.0.0.1:8080'))
     made.add_argument('--token', metavar='FILE', default=os.environ.get('OFQOS_TOKEN_FILE'),
                       help="for what changes something: the service's (default: where a service of the same user has it)")

@@ -20,6 +20,7 @@ import sys
 import threading
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
+from .. import commandline
 from ..secure import add_tls_options, context, read_private
 from ..watched import Watched
 from .client import Client, Share, ServiceError
@@ -155,8 +156,7 @@ def _transfer(client: Client, words: Sequence[str]) -> Any:
 
 def _parser() -> argparse.ArgumentParser:
     assert __doc__
-    p = argparse.ArgumentParser('ofqos-tenant', description=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = commandline.parser('ofqos-tenant', __doc__)
     tls = argparse.ArgumentParser(add_help=False)
     add_tls_options(tls)
     commands = p.add_subparsers(dest='command', required=True)

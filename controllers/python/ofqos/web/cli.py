@@ -15,7 +15,7 @@ import sys
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
-from .. import secure
+from .. import commandline, secure
 from ..guard import Guard, new_token
 from ..jsonfile import fill
 from ..switches import Switches
@@ -127,7 +127,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     assert __doc__
-    p = argparse.ArgumentParser('ofqos-web', description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = commandline.parser('ofqos-web', __doc__)
     commands = p.add_subparsers(dest='command', required=True)
     n = commands.add_parser('new-token', help='makes a file with a token, and prints nothing')
     n.add_argument('token', metavar='FILE')

@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What all services' command lines have in common."""
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.dirname(HERE))
+
+from support import app  # noqa: E402
+
+SERVICES = 'exporter', 'network', 'ovsdb', 'reserve', 'tenant', 'web'
+with open(os.path.join(app.PACKAGE, 'ofqos', '__init__.py'), encoding='utf-8') as f:
+    VERSION = re.search(r"__version__ = '(.*)'", f.read())[1]
+
+
+def run(service, *words):
+    return subprocess.run([sys.executable, '-m', f'ofqos.{service}', *words], text=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False,
+                          env={**os.environ, 'PYTHONPATH': app.PACKAGE})
+
+
+@pytest.mark.parametrize('service', SERVICES)
+def test_a_service(service):
+    done = run(service, '--version')
+    assert (done.returncode, done.stdout) == (0, f'ofqos-{service} {VERSION}\n'), done.stderr
+    done = run(service)
+    assert done.returncode == 2 and f'ofqos-{service}: ' in done.stderr, done.stderr
