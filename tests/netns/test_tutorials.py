@@ -8,12 +8,11 @@ import subprocess
 import pytest
 
 from support.documents import read
-from support.topo import REPOSITORY, binary
+from support.topo import build_directory
 
-PRELUDE = f'''
-mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && mkdir -p /run/netns || exit 3
-export PATH={os.path.dirname(binary('datapath/ofdatapath'))}:{os.path.dirname(binary('utils/dpctl/dpctl'))}:$PATH
-cd {REPOSITORY}
+PRELUDE = '''
+mount --bind "$BUILD" /mnt && mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp && mkdir -p /run/netns && cd /tmp || exit 3
+export PATH=/mnt/datapath:/mnt/utils/dpctl:$PATH
 '''
 
 
@@ -26,7 +25,7 @@ def run(page):
     script = PRELUDE + ''.join(f"echo '+++ {c}'\n{c} || exit 6\n" for c in commands(page)) + '! ip netns | grep .\n'
     done = subprocess.run(['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'bash', '-c', script],
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
-                          check=False)
+                          check=False, env={**os.environ, 'BUILD': os.path.abspath(build_directory())})
     assert done.returncode == 0, done.stdout
     return dict(part.partition('\n')[::2] for part in done.stdout.split('+++ ')[1:])
 
