@@ -632,8 +632,9 @@ def test_a_stalled_switch_costs_the_others_nothing():
             async with bridges.switches:
                 await fakeswitch.until(lambda: len(bridges._known) == 2)
                 mute.append(True)
+                before = len(slow.heard)
                 polling = asyncio.ensure_future(bridges.poll(0.05))
-                await asyncio.sleep(0.3)
+                await fakeswitch.until(lambda: len(slow.heard) > before)
                 looked = sum(kind == fakeswitch.MULTIPART for kind, *_ in fast.heard)
                 for n in range(10):
                     results = await rows.transact([

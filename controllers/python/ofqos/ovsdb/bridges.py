@@ -240,12 +240,14 @@ class Bridges:
         try:
             for datapath_id, of in steps.items():
                 channel = self.switches[datapath_id]
-                self._acts[datapath_id] = self._acts.get(datapath_id, 0) + 1
                 undo.append((channel, await self._carry_out(channel, of)))
         except (Failed, Away):
             for channel, requests in undo:
                 await self._undo(channel, requests)
             raise
+        finally:        # a look that began before this saw other queues, or some of them
+            for datapath_id in steps:
+                self._acts[datapath_id] = self._acts.get(datapath_id, 0) + 1
         for ref in self._touched(view, changes):    # what a client has changed is his
             self._told.pop(ref, None)
         for before, _ in changes.get('Port', {}).values():
