@@ -14,7 +14,7 @@ static int decode_list(struct dec *d, struct of_bytes raw, const struct of_list_
                        struct of_list *out);
 
 static int
-decode_match(struct dec *d, struct of_rd *r, struct of_match *out)
+decode_match(struct dec *d, struct of_rd *r, bool any_mask, struct of_match *out)
 {
     uint16_t type = of_rd16(r), len = of_rd16(r);
     if (r->short_read)
@@ -26,7 +26,7 @@ decode_match(struct dec *d, struct of_rd *r, struct of_match *out)
         return OF_BAD_MATCH(BAD_LEN);
     struct of_bytes tlvs = {r->p, len - 4u};
     of_rd_copy(r, NULL, padded - 4);
-    return of_match_decode_tlvs(tlvs, d->arena, out);
+    return (any_mask ? of_match_decode_any : of_match_decode_tlvs)(tlvs, d->arena, out);
 }
 
 static int
@@ -111,7 +111,7 @@ static int
 decode_field(struct dec *d, struct of_rd *r, const struct of_field_row *f, uint8_t *to)
 {
     switch (f->kind) {
-    case OFK_MATCH: return decode_match(d, r, (struct of_match *)(void *)to);
+    case OFK_MATCH: return decode_match(d, r, f->any_mask, (struct of_match *)(void *)to);
     case OFK_MATCH10: return decode_match10(d, r, (struct of_match *)(void *)to);
     case OFK_OXM: return decode_oxm(d, r, (struct of_oxm *)(void *)to);
     case OFK_OXMIDS: return decode_ids(d, r, read_oxm_id, (struct of_ids *)(void *)to);

@@ -86,10 +86,10 @@ vlan_value_ok(const struct of_oxm *o)
 }
 
 static int
-check_oxm(const struct of_oxm *o)
+check_oxm(const struct of_oxm *o, bool any_mask)
 {
     const struct oxm_row *row = o->row;
-    if (o->has_mask && !row->maskable)
+    if (o->has_mask && !row->maskable && !any_mask)
         return OF_BAD_MATCH(BAD_MASK);
     if (too_wide(row, o->value) || (row->field == OXM_vlan_vid && !vlan_value_ok(o)))
         return OF_BAD_MATCH(BAD_VALUE);
@@ -123,8 +123,8 @@ check_prereq(const struct of_match *before, const struct of_oxm *o)
     return OF_BAD_MATCH(BAD_PREREQ);
 }
 
-int
-of_match_check(const struct of_match *m)
+static int
+check_match(const struct of_match *m, bool any_mask)
 {
     uint64_t seen = 0;
     for (uint32_t i = 0; i < m->n; i++) {
@@ -133,13 +133,19 @@ of_match_check(const struct of_match *m)
         if (seen >> o->row->field & 1)
             return OF_BAD_MATCH(DUP_FIELD);
         seen |= UINT64_C(1) << o->row->field;
-        int err = check_oxm(o);
+        int err = check_oxm(o, any_mask);
         if (!err)
             err = check_prereq(&before, o);
         if (err)
             return err;
     }
     return 0;
+}
+
+int
+of_match_check(const struct of_match *m)
+{
+    return check_match(m, false);
 }
 
 /* One TLV's header, checked against its row; BAD_MATCH errors. */
@@ -201,8 +207,8 @@ of_match_keep(const struct of_match *m, struct of_arena *arena, struct of_match 
     return 0;
 }
 
-int
-of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
+static int
+decode_tlvs(struct of_bytes tlvs, bool any_mask, struct of_arena *arena, struct of_match *out)
 {
     struct of_oxm v[OXM_N]; /* a match has no field twice */
     struct of_match m = {.n = 0, .v = v};
@@ -215,8 +221,20 @@ of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_mat
         if (err)
             return err;
     }
-    int err = of_match_check(&m);
+    int err = check_match(&m, any_mask);
     return err ? err : of_match_keep(&m, arena, out);
+}
+
+int
+of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
+{
+    return decode_tlvs(tlvs, false, arena, out);
+}
+
+int
+of_match_decode_any(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out)
+{
+    return decode_tlvs(tlvs, true, arena, out);
 }
 
 void

@@ -19,7 +19,9 @@
 #define ROW_listlen(S, nm, x) K(S, OFK_LISTLEN, nm, 2)
 #define ROW_mac(S, nm, x)     K(S, OFK_MAC, nm, 6, AT(S, nm))
 #define ROW_str(S, nm, x)     K(S, OFK_STR, nm, x, AT(S, nm))
-#define ROW_match(S, nm, x)   K(S, OFK_MATCH, nm, 0, AT(S, nm))
+#define ROW_match(S, nm, x)   K(S, OFK_MATCH, nm, 0, AT(S, nm), .any_mask = ANY_MASK_##x)
+#define ANY_MASK__            false
+#define ANY_MASK_any          true
 #define ROW_match10(S, nm, x) K(S, OFK_MATCH10, nm, 0, AT(S, nm))
 #define ROW_oxm(S, nm, x)     K(S, OFK_OXM, nm, 0, AT(S, nm))
 #define ROW_oxmids(S, nm, x)  K(S, OFK_OXMIDS, nm, 0, AT(S, nm))

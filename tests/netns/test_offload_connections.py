@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel's entries are as many as the rules, however many connections there are."""
+import json
 import random
 import struct
 
@@ -82,6 +83,8 @@ def test_entries(rules, most):
         made = offload.counted(switch)
         assert 0 < made['entries'] <= most, f'{made["entries"]} entries for {CONNECTIONS} connections'
         assert made['inserted'] <= most
+        shown = json.loads(switch.dpctl('--json', 'stats-cache').stdout)    # also masks of ports, which no flow may have
+        assert len(shown['entries']) == made['entries']
 
         def missed():
             """Of 1,000 connections"""

@@ -24,11 +24,11 @@
     F(S, u64, idle_ns, DEC)                                                                        \
     F(S, u32, meter_id, METER)                                                                     \
     F(S, pad, _0, 4)                                                                               \
-    F(S, match, match, _)                                                                          \
+    F(S, match, match, any)                                                                          \
     F(S, list, actions, actions)
 
 #define OF_F_cache_refused(F, S)                                                                   \
-    F(S, u32, in_port, PORT) F(S, str, reason, OFP_CACHE_REASON_LEN) F(S, match, match, _)
+    F(S, u32, in_port, PORT) F(S, str, reason, OFP_CACHE_REASON_LEN) F(S, match, match, any)
 
 #define OF_F_cache_reason(F, S)                                                                    \
     F(S, pad, _0, 4)                                                                               \

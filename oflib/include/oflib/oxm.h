@@ -122,6 +122,8 @@ int of_match_keep(const struct of_match *m, struct of_arena *arena, struct of_ma
 /* Decodes the TLVs in `tlvs` (what stands between ofp_match's header and its padding), with all
  * checks of 7.2.3: OFPET_BAD_MATCH errors.  Fields go into the arena. */
 int of_match_decode_tlvs(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out);
+/* The same, where every field may have a mask: entries of the kernel, not flows. */
+int of_match_decode_any(struct of_bytes tlvs, struct of_arena *arena, struct of_match *out);
 
 /* Checks that a match could come from the wire: values in range, no field twice, prerequisites
  * first.  0 or OFPET_BAD_MATCH. */

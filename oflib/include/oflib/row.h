@@ -55,6 +55,7 @@ struct of_field_row {
     const char *name;
     enum of_kind kind;
     uint16_t size; /* on the wire, where that is fixed */
+    bool any_mask; /* of a match: fields that flows can only match exactly may have a mask */
     uint16_t off;  /* of the member in memory */
     const struct of_fmt *fmt;
     const struct of_list_row *list;

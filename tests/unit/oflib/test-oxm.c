@@ -237,6 +237,24 @@ lengths(void **state)
     of_arena_free(&arena);
 }
 
+/* What the kernel's entries look at may be a part of any field. */
+static void
+any_mask(void **state)
+{
+    static const uint8_t tlvs[] = {0x80, 0, 0x0a, 2, 8, 0,       0x80, 0,    0x14, 1, 6,
+                                   0x80, 0, 0x1d, 4, 1, 0x80, 0xff, 0xc0};
+    struct of_arena arena;
+    struct of_match m;
+    of_arena_init(&arena, ARENA_MAX);
+    const struct of_bytes all = {tlvs, sizeof tlvs};
+    assert_err(of_match_decode_tlvs(all, &arena, &m), BAD_MATCH, OFPBMC_BAD_MASK);
+    assert_int_equal(of_match_decode_any(all, &arena, &m), 0);
+    assert_int_equal(m.n, 3);
+    assert_int_equal(m.v[2].row->field, OXM_tcp_dst);
+    assert_int_equal(oxm_number(m.v[2].row, m.v[2].mask), 0xffc0);
+    of_arena_free(&arena);
+}
+
 /* The TLV reaches past the match's end, or its header does. */
 static void
 truncated(void **state)
@@ -356,7 +374,7 @@ main(void)
         cmocka_unit_test(values_in_range),
         cmocka_unit_test(no_field_twice),
         cmocka_unit_test(lengths),
-        cmocka_unit_test(truncated),
+        cmocka_unit_test(any_mask), cmocka_unit_test(truncated),
         cmocka_unit_test(set_field),
         cmocka_unit_test(vlan_vid),
         cmocka_unit_test(numbers),
