@@ -33,6 +33,7 @@ conn_wants(const struct conn *c, enum async_kind kind, uint8_t reason)
     case ASYNC_ROLE: return c->state.monitor & OFPMON_ROLES;
     case ASYNC_PROMISE: return c->state.monitor & OFPMON_PROMISES;
     case ASYNC_DROPS: return c->state.monitor & OFPMON_DROPS;
+    case ASYNC_DELAYS: return c->state.monitor & OFPMON_DELAYS;
     }
     return mask >> reason & 1;
 }

@@ -136,6 +136,17 @@ refuse(struct step *s, enum drop_reason why, uint32_t to)
     pipeline_drop_to(s, why, to);
 }
 
+/* The round trips of connections: of what leaves as it came in by another port. */
+__attribute__((noinline)) static void
+measure(const struct step *s, const struct port *port, uint32_t to)
+{
+    const struct port *in = dp_port(s->w->dp, s->p->in_port);
+    uint32_t queue = queue_at(s->p->queue, s->p->queue_ports, to);
+    if (in)
+        probes_look(&s->w->dp->probes, s->p, port_ifindex(in), port_ifindex(port), queue,
+                    s->w->now);
+}
+
 /* port NULL: there is no port of this number. */
 PIPELINE_BODY void
 to_port(struct step *s, struct port *port, uint32_t to, const bool dry)
@@ -146,6 +157,8 @@ to_port(struct step *s, struct port *port, uint32_t to, const bool dry)
         TRACE(port, s, port, to);
         return;
     }
+    if (port && probes_want(&s->w->dp->probes, s->p))
+        measure(s, port, to);
     if (port)
         drop = port_tx(port, s->w->io, s->p);
     if (drop == PORT_TX_WATCHED)

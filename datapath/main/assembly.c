@@ -8,6 +8,7 @@
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
 #include <qos-netlink/blocking.h>
+#include <queues/latency.h>
 #include <queues/port-queues.h>
 #include <queues/qos-notify.h>
 #include <queues/service.h>
@@ -30,33 +31,6 @@ port_exists(void *ctx, uint32_t no)
 {
     const struct sw *sw = ctx;
     return sw->loading || sw_ports_find(sw, no) != NULL;
-}
-
-static void
-queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-              uint32_t priority, uint64_t most)
-{
-    const struct sw_port *p = sw_ports_find(ctx, port_no);
-    const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
-    struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
-    if (port && priority)
-        port_queue_set(port, class_id, priority, most);
-    else if (port)
-        port_queue_del(port, class_id);
-    sw_offload_forget_port(ctx, port_no);
-}
-
-static void
-default_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
-                uint64_t most)
-{
-    queue_changed(ctx, port_no, dir, 0, PORT_PRIORITY(0), most);
-}
-
-static void
-shaper_changed(void *ctx, uint32_t port_no, const struct qos_shaper *s)
-{
-    sw_ports_set_shaper(ctx, port_no, s);
 }
 
 /* ------------------------------------------------------------------ making it */
@@ -123,10 +97,7 @@ sw_set_leaf(struct sw *sw)
 static int
 make_kernel_side(struct sw *sw)
 {
-    struct qos_events events = {.queue = queue_changed,
-                                .default_class = default_changed,
-                                .shaper = shaper_changed,
-                                .ctx = sw};
+    const struct qos_events events = sw_ports_qos_events(sw);
     int err = qos_netlink_new(&sw->kernel);
     if (!err)
         sw->kernel->observe = sw_qos_log;
@@ -255,6 +226,13 @@ begin_aside(struct sw *sw)
     return err;
 }
 
+static int
+make_latency(struct sw *sw)
+{
+    const struct probes kernel = sw_offload_probes(sw);
+    return sw_latency_open(sw, &kernel);
+}
+
 int
 sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
 {
@@ -262,9 +240,13 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         const char *what;
         int (*make)(struct sw *);
     } steps[] = {
-        {"the event loop", make_control},      {"rtnetlink", make_kernel_side},
-        {"the channel's thread", begin_aside}, {"the kernel's part", sw_offload_open},
-        {"the tables", make_tables},           {"the thread for links", sw_liveness_start},
+        {"the event loop", make_control},
+        {"rtnetlink", make_kernel_side},
+        {"the channel's thread", begin_aside},
+        {"the kernel's part", sw_offload_open},
+        {"the round trips", make_latency},
+        {"the tables", make_tables},
+        {"the thread for links", sw_liveness_start},
         {"the packet workers", start_workers},
     };
     struct sw *sw = calloc(1, sizeof *sw);
@@ -320,6 +302,7 @@ sw_halt(struct sw *sw)
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         worker_stop(sw->dp.workers[i]);
     sw_liveness_stop(sw);
+    sw_latency_free(sw);
     sw_offload_free(sw);
 }
 
@@ -350,6 +333,7 @@ sw_free(struct sw *sw)
     normal_free(sw->dp.normal);
     rcu_wait();
     free(sw->dp.kinds);
+    sw_latency_free(sw);
     sw_offload_free(sw);
     sw_capture_free(sw);
     free_kernel_side(sw);

@@ -147,6 +147,7 @@ static const struct daemon_word refused_words[] = {{"run", REFUSED_RUN}, {"end",
 
 static const struct daemon_word offload_words[] = {
     {"auto", SW_OFFLOAD_AUTO}, {"off", SW_OFFLOAD_OFF}, {0}};
+static const struct daemon_word latency_words[] = {{"on", 0}, {"off", 1}, {0}};
 
 static const struct daemon_word openflow_words[] = {{"1.0,1.3", OFP_BITMAP_1_0 | OFP_BITMAP_1_3},
                                                     {"1.3", OFP_BITMAP_1_3},
@@ -213,6 +214,9 @@ static const struct daemon_option options[] = {
     {"offload", 0, "auto|off",
      "whether the kernel handles packets by itself, as the tables would, where it can", NULL,
      OPTION_WORD(main_options.sw.offload.mode, offload_words)},
+    {"latency", 0, "on|off",
+     "whether the round trips of connections that pass are measured, by queue", NULL,
+     OPTION_WORD(main_options.sw.no_latency, latency_words)},
     {"offload-entries", 0, "N", "kinds of packets that the kernel handles at once; a power of two",
      "by the memory there is, and the processors there may be",
      OPTION_NUMBER(main_options.sw.offload.entries, 16, 1u << 20)},

@@ -46,6 +46,12 @@ sw_offload_memory(const struct sw *sw)
     return sw->offload ? offload_memory_bytes(sw->opt.offload.entries, machine_processors()) : 0;
 }
 
+struct probes
+sw_offload_probes(const struct sw *sw)
+{
+    return sw->offload ? offload_probes(sw->offload->o) : (struct probes){0};
+}
+
 /* ------------------------------------------------------------------ meters */
 
 /* The workers' buckets are the kernel's, so that a meter bounds both together. */
@@ -321,7 +327,8 @@ sw_offload_open(struct sw *sw)
     char *why = sw->offload_why;
     struct offload_options opt = {.entries = sw->opt.offload.entries,
                                   .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000),
-                                  .uso = port_takes_uso()};
+                                  .uso = port_takes_uso(),
+                                  .rtt_slots = probes_slots(machine_memory())};
     *why = '\0';
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
         snprintf(why, OFFLOAD_WHY_LEN, "--offload=off");

@@ -107,7 +107,7 @@ send_by(struct plan_way *w, uint32_t to, uint32_t queue, const struct port_kerne
         return;
     }
     if (!leaves_tagged(w, &tagged) ||
-        !plan_op(w, OFFLOAD_OUTPUT, (uint32_t)k->ifindex, k->priority))
+        !plan_op(w, OFFLOAD_OUTPUT, (uint32_t)k->ifindex, k->priority | (uint64_t)k->queue << 32))
         return;
     w->kept = o->rule.n_ops;
     lower(&o->rule.longest, came_in(k->longest, w->now.added - (tagged ? VLAN_TAG : 0)));

@@ -93,7 +93,7 @@ close_maps(const struct shared_map *s, unsigned n)
             munmap(*s[i].at, map_bytes(&s[i]));
 }
 
-#define N_MAPS 7
+#define N_MAPS 10
 #define SHARED_MAPS(m)                                                                             \
     {                                                                                              \
         {"control", sizeof *(m)->control, 1, (void **)&(m)->control},                              \
@@ -103,6 +103,9 @@ close_maps(const struct shared_map *s, unsigned n)
             {"cpus", sizeof *(m)->cpu, (m)->n_cpus, (void **)&(m)->cpu},                           \
             {"ports", sizeof *(m)->port, OFFLOAD_PORTS, (void **)&(m)->port},                      \
             {"meters", sizeof *(m)->meter, OFFLOAD_METERS, (void **)&(m)->meter},                  \
+            {"rtt_control", sizeof *(m)->probes.control, 1, (void **)&(m)->probes.control},        \
+            {"rtt_slots", sizeof *(m)->probes.slot, (m)->n_slots, (void **)&(m)->probes.slot},     \
+            {"rtt_ring", sizeof *(m)->probes.ring, RTT_RING, (void **)&(m)->probes.ring},          \
     }
 
 /* ------------------------------------------------------------------ loading */
@@ -185,7 +188,8 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
 {
     struct offload_memory m = {.n_entries = opt->entries,
                                .n_sets = offload_sets_for(opt->entries),
-                               .n_cpus = (uint32_t)libbpf_num_possible_cpus()};
+                               .n_cpus = (uint32_t)libbpf_num_possible_cpus(),
+                               .n_slots = opt->rtt_slots ? opt->rtt_slots : 2};
     if (is_real_time()) {
         snprintf(why, why_len, "the kernel is a real-time one (PREEMPT_RT)");
         return -EOPNOTSUPP;
@@ -211,6 +215,8 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
     o->programs = k;
     o->linger_ns = opt->linger_ns;
     m.control->uso = opt->uso;
+    if (opt->rtt_slots)
+        probes_begin(&m.probes, opt->rtt_slots);
     *out = o;
     return 0;
 }

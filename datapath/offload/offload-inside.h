@@ -15,7 +15,8 @@ struct offload_memory {
     struct offload_cpu *cpu;
     struct offload_port *port;
     struct offload_meter *meter;
-    uint32_t n_entries, n_sets, n_cpus;
+    struct probes probes;
+    uint32_t n_entries, n_sets, n_cpus, n_slots;
 };
 
 /* Where an entry is found. */

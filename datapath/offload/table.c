@@ -523,6 +523,12 @@ offload_alive(struct offload *o, uint64_t now)
         wide_store_release((uint64_t *)&o->m.control->linger, now + o->linger_ns);
 }
 
+struct probes
+offload_probes(const struct offload *o)
+{
+    return o->m.probes;
+}
+
 /* ------------------------------------------------------------------ meters */
 
 int

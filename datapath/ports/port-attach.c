@@ -6,6 +6,7 @@
 
 #include <megaflow/megaflow.h>
 #include <ports/ports.h>
+#include <queues/latency.h>
 
 #include <shared/rcu.h>
 
@@ -218,6 +219,7 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     port_read_counters(port, &n);
     port_counters_add(&p->past, &n);
     port_close(port);
+    sw_latency_forget_port(sw, p->no);
     sw_port_disown(p);
     sw_port_forget_stations(sw, p); /* no worker learns by it any more */
 }

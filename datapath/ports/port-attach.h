@@ -21,4 +21,7 @@ void sw_port_forget_stations(struct sw *sw, const struct sw_port *p);
 /* Sends OFPT_PORT_STATUS.  reason: OFPPR_ */
 void sw_port_announce(struct sw *sw, const struct sw_port *p, uint8_t reason);
 
+/* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
+void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <queues/latency.h>
 #include <queues/service.h>
 #include <switch/switch.h>
 
@@ -45,11 +46,70 @@ follow(struct service_spell *now, const struct service_spell *was, bool goes_on,
     now->told = promise && now->us >= promise * UINT64_C(1000);
 }
 
+uint32_t
+sw_service_promise(const struct service_class *c, uint8_t kind)
+{
+    uint32_t ms = c->promise ? c->promise : SERVICE_PROMISE_MS;
+    return kind != OFPQPK_DELAY ? c->promise : c->delay.promised ? ms : 0;
+}
+
 static bool
 is_below(const struct service_class *c, uint64_t sent, uint64_t us)
 {
     uint64_t due = (uint64_t)((double)c->rate / 8 * (double)us / 1e6);
     return sent + due / 20 + FRAME_BYTES < due;
+}
+
+/* The delay by what waits, where the scheduler says nothing. */
+static void
+estimate(struct service_class *now, uint64_t sent, uint64_t us)
+{
+    double rate = sent && us ? (double)sent * 1e6 / (double)us : (double)now->ceil / 8;
+    double wait = now->backlog ? (rate > 0 ? (double)now->backlog / rate * 1e6 : -1) : 0;
+    now->delay.source = LATENCY_BACKLOG;
+    now->delay.us = wait < 0 || wait > 3.6e9 ? LATENCY_NONE : (uint32_t)wait;
+}
+
+/* A second is over: was the promise kept in it? */
+static void
+judge(struct service_class *now, const struct service_spell *was, const struct service_spell *step)
+{
+    struct service_delay *d = &now->delay;
+    uint32_t ms = sw_service_promise(now, OFPQPK_DELAY);
+    struct service_spell second = {.us = d->second_us, .bytes = step->bytes};
+    d->p90 = latency_percentile(d->second, d->n, 90);
+    d->n = 0;
+    d->second_us = 0;
+    bool broken = d->promised && d->p90 != LATENCY_NONE && d->p90 > d->promised;
+    if (d->promised) {
+        d->seconds++;
+        d->kept += !broken;
+    }
+    follow(&now->spells[OFPQPK_DELAY], was, broken, &second, ms);
+}
+
+/* A scheduler says how long the last packet waited that left: that means nothing once none waits. */
+static void
+count_delay(struct service_class *now, const struct service_class *was,
+            const struct service_spell *step)
+{
+    const struct service_delay read = now->delay;
+    struct service_delay *d = &now->delay;
+    *d = was->delay;
+    d->promised = read.promised;
+    d->us = read.us;
+    d->source = read.source;
+    if (now->inner)
+        return;
+    if (d->source == LATENCY_BACKLOG)
+        estimate(now, step->bytes, step->us);
+    else if (!step->bytes && !now->waiting)
+        d->us = 0;
+    d->second_us += step->us;
+    if (d->us != LATENCY_NONE && d->n < SERVICE_DELAYS)
+        d->second[d->n++] = d->us;
+    if (d->second_us >= 1000000)
+        judge(now, &was->spells[OFPQPK_DELAY], step);
 }
 
 void
@@ -66,9 +126,9 @@ sw_service_count(struct service_class *now, const struct service_class *was, uin
         now->borrowed = was->borrowed + now->last_borrows;
         return;
     }
-    for (int i = 0; i < 2; i++) {
+    for (uint8_t i = 0; i < SERVICE_KINDS; i++) {
         now->spells[i] = was->spells[i];
-        now->spells[i].told &= now->promise != 0;
+        now->spells[i].told &= sw_service_promise(now, i) != 0;
     }
     if (!us)
         return;
@@ -81,6 +141,7 @@ sw_service_count(struct service_class *now, const struct service_class *was, uin
     now->below_us += below ? us : 0;
     follow(&now->spells[OFPQPK_RATE], &was->spells[OFPQPK_RATE], below, &step, now->promise);
     follow(&now->spells[OFPQPK_DROPS], &was->spells[OFPQPK_DROPS], step.drops, &step, now->promise);
+    count_delay(now, was, &step);
 }
 
 /* ------------------------------------------------------------------ telling */
@@ -96,7 +157,14 @@ static void
 log_promise(const struct of_qos_promise *p)
 {
     bool broken = p->state == OFPQP_BROKEN;
-    if (p->kind == OFPQPK_RATE)
+    if (p->kind == OFPQPK_DELAY)
+        log_notice(
+            QOS,
+            "port %u: class %u's promise of %.1f ms of delay is %s: nine tenths waited no longer "
+            "than %.1f ms",
+            (unsigned)p->port_no, (unsigned)p->class_id, (double)p->rate / 1e3,
+            broken ? "broken" : "kept again", (double)p->sent / 1e3);
+    else if (p->kind == OFPQPK_RATE)
         log_notice(QOS, "port %u: class %u's promise of %u ms is %s", (unsigned)p->port_no,
                    (unsigned)p->class_id, (unsigned)p->promise_ms,
                    broken ? "broken" : "kept again");
@@ -110,18 +178,23 @@ tell_promise(struct sw *sw, uint32_t port_no, const struct service_class *now,
              const struct service_class *was, uint8_t kind, uint64_t us)
 {
     const struct service_spell *n = &now->spells[kind], *last = n->told ? n : &was->spells[kind];
-    enum async_kind async = kind == OFPQPK_DROPS ? ASYNC_DROPS : ASYNC_PROMISE;
-    if (!now->promise || n->told == was->spells[kind].told)
+    static const enum async_kind asyncs[SERVICE_KINDS] = {
+        [OFPQPK_RATE] = ASYNC_PROMISE, [OFPQPK_DROPS] = ASYNC_DROPS, [OFPQPK_DELAY] = ASYNC_DELAYS};
+    enum async_kind async = asyncs[kind];
+    uint32_t promise = sw_service_promise(now, kind);
+    if (!promise || n->told == was->spells[kind].told)
         return;
+    bool delay = kind == OFPQPK_DELAY;
     struct of_qos_promise body = {
         .port_no = port_no,
         .class_id = now->class_id,
         .direction = now->dir == QOS_IN,
         .state = n->told ? OFPQP_BROKEN : OFPQP_KEPT,
         .kind = kind,
-        .promise_ms = now->promise,
-        .rate = now->rate,
-        .sent = n->told                   ? bits_a_second(n->bytes, n->us)
+        .promise_ms = promise,
+        .rate = delay ? now->delay.promised : now->rate,
+        .sent = delay                     ? now->delay.p90
+                : n->told                 ? bits_a_second(n->bytes, n->us)
                 : now->bytes < was->bytes ? 0
                                           : bits_a_second(now->bytes - was->bytes, us),
         .lasted_us = last->us,
@@ -163,18 +236,35 @@ take_class(void *ctx, const struct qos_sample *s)
         p->v = v;
         p->room = room;
     }
-    p->v[p->n++] = (struct service_class){.class_id = s->class_id,
-                                          .dir = s->dir,
-                                          .lends = s->lends,
-                                          .waiting = k->backlog_packets,
-                                          .rate = s->rate,
-                                          .promise = s->promise,
-                                          .bytes = k->bytes,
-                                          .drops = k->drops,
-                                          .last_lends = k->lends,
-                                          .last_borrows = k->borrows,
-                                          .lended = k->lends,
-                                          .borrowed = k->borrows};
+    p->v[p->n++] = (struct service_class){
+        .class_id = s->class_id,
+        .dir = s->dir,
+        .lends = s->lends,
+        .waiting = k->backlog_packets,
+        .rate = s->rate,
+        .backlog = k->backlog_bytes,
+        .ceil = s->ceil,
+        .promise = s->promise,
+        .inner = s->inner,
+        .delay = {.promised = s->delay,
+                  .us = s->has_delay ? s->delay_us : LATENCY_NONE,
+                  .source = s->has_delay ? LATENCY_SCHEDULER : LATENCY_BACKLOG,
+                  .p90 = LATENCY_NONE},
+        .bytes = k->bytes,
+        .drops = k->drops,
+        .last_lends = k->lends,
+        .last_borrows = k->borrows,
+        .lended = k->lends,
+        .borrowed = k->borrows};
+}
+
+static void
+keep_delay(struct sw *sw, uint32_t port_no, const struct service_class *c, uint64_t now)
+{
+    struct latency *store = sw_latency(sw);
+    const struct latency_key key = {port_no, c->class_id, c->dir == QOS_IN};
+    if (store && !c->inner && c->delay.us != LATENCY_NONE)
+        latency_delay(store, &key, c->delay.us, c->delay.source, now);
 }
 
 /* Both are in order. */
@@ -186,7 +276,9 @@ count_classes(struct sw *sw, struct service_port *now, const struct service_port
             k++;
         bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
         sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
-        for (uint8_t kind = 0; same && kind < 2; kind++)
+        if (same && us)
+            keep_delay(sw, now->port_no, &now->v[i], now->read_at);
+        for (uint8_t kind = 0; same && kind < SERVICE_KINDS; kind++)
             tell_promise(sw, now->port_no, &now->v[i], &was->v[k], kind, us);
     }
 }
@@ -196,7 +288,7 @@ static int
 read_port(struct sw *sw, struct service_port *p)
 {
     struct service_port now = {.port_no = p->port_no, .read_at = loop_clock()};
-    int err = qos_sample(sw->qos, p->port_no, take_class, &now);
+    int err = qos_sample(sw->qos, p->port_no, sw->latency != NULL, take_class, &now);
     err = err ? err : now.full ? -ENOMEM : 0;
     if (err) {
         free(now.v);

@@ -157,10 +157,11 @@ static int
 monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
     uint32_t what = of_get32(data.p);
-    uint32_t all = OFPMON_QOS | OFPMON_ROLES | OFPMON_PROMISES | OFPMON_DROPS;
+    uint32_t all = OFPMON_QOS | OFPMON_ROLES | OFPMON_PROMISES | OFPMON_DROPS | OFPMON_DELAYS;
     if (what & ~all)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
-                        "bits 0x%x are unknown: QOS is 1, ROLES is 2, PROMISES is 4, DROPS is 8",
+                        "bits 0x%x are unknown: QOS is 1, ROLES is 2, PROMISES is 4, DROPS is 8, "
+                        "DELAYS is 16",
                         what & ~all);
     conn_state(c)->monitor = what;
     return 0;

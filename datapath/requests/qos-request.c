@@ -76,7 +76,7 @@ sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, stru
     if ((e->err = sw_slice_check_below(sw, s, r, e)) || (e->err = qos_execute(sw->qos, r, e)) ||
         (e->err = sw_slice_check_planned(sw, s, r, e)))
         return e->err;
-    if (r->values.v[QOS_PROMISE])
+    if (r->values.v[QOS_PROMISE] || r->values.v[QOS_DELAY])
         sw_service_promised(sw);
     return 0;
 }
@@ -224,8 +224,8 @@ handle_qos_dump(struct sw *sw, struct conn *c, const struct of_msg *m)
     return e.err ? sw_qos_refuse(c, m, &e) : err;
 }
 
-static int
-may_qos_dump(const struct slice_request *a)
+int
+may_ask_queues(const struct slice_request *a)
 {
     const struct of_mp_experimenter *q = a->m->body;
     uint32_t no = q->data.n >= 8 ? of_get32(q->data.p) : OFPP_ANY;
@@ -238,7 +238,7 @@ may_qos_dump(const struct slice_request *a)
 }
 
 const struct request request_qos_dump = {.access = ACCESS_READ,
-                                         .slice = may_qos_dump,
+                                         .slice = may_ask_queues,
                                          .needs = QUEUES,
                                          .least = 8,
                                          .most = 8,

@@ -3,6 +3,7 @@
 #ifndef REQUESTS_QOS_REQUEST_H
 #define REQUESTS_QOS_REQUEST_H
 
+#include <admission/slice.h>
 #include <switch/switch.h>
 
 /* Of a message with a QoS request (request_qos). */
@@ -20,5 +21,8 @@ int sw_qos_refuse(struct conn *c, const struct of_msg *m, const struct qos_error
 /* Translates a queue message (queue-message.c).  `data` follows the experimenter's header. */
 int sw_queue_message_decode(uint32_t exp_type, struct of_bytes data, struct qos_request *r,
                             struct qos_error *e);
+
+/* Of requests that begin with a port and a class, which may be all. */
+slice_right may_ask_queues;
 
 #endif

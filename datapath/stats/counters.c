@@ -7,6 +7,7 @@
 #include <megaflow/plan.h>
 #include <ports/ports.h>
 #include <punt/capture.h>
+#include <queues/latency.h>
 #include <table/flow-cache.h>
 
 #include <daemon/log.h>
@@ -37,6 +38,7 @@ put_drops(struct of_wr *d, const struct sw *sw)
     put(d, "capture.", "lost", sw_capture_lost(sw));
     put(d, "super_packets.", "cut", sw_cutter_counts(sw).cut);
     put(d, "super_packets.", "lost", sw_cutter_counts(sw).lost);
+    put(d, "latency.", "lost", sw_latency_lost(sw));
 #define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
     SW_COUNTERS(PUT_SWITCH)
 }

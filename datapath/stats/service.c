@@ -2,6 +2,7 @@
 /* SERVICE (docs/extensions.md): how the queues are served. */
 #include <admission/request.h>
 
+#include <queues/latency.h>
 #include <queues/service.h>
 
 static uint8_t
@@ -9,7 +10,16 @@ flags_of(const struct service_class *c)
 {
     return (uint8_t)((c->rate ? OFP_SERVICE_RATE : 0) | (c->lends ? OFP_SERVICE_LENDS : 0) |
                      (c->spells[OFPQPK_RATE].told ? OFP_SERVICE_BROKEN : 0) |
-                     (c->spells[OFPQPK_DROPS].told ? OFP_SERVICE_DROPS : 0));
+                     (c->spells[OFPQPK_DROPS].told ? OFP_SERVICE_DROPS : 0) |
+                     (c->spells[OFPQPK_DELAY].told ? OFP_SERVICE_DELAY : 0));
+}
+
+/* The seconds in which a promised delay was not kept, per mille, rounded up; 0: none, or none was promised. */
+static uint16_t
+missed_of(const struct service_delay *d)
+{
+    uint64_t missed = d->seconds - d->kept;
+    return (uint16_t)(d->seconds ? (missed * 1000 + d->seconds - 1) / d->seconds : 0);
 }
 
 static void
@@ -23,7 +33,8 @@ put_class(void *ctx, uint32_t port_no, const struct service_class *c)
     of_wr32(w, c->class_id);
     of_wr8(w, c->dir == QOS_IN);
     of_wr8(w, flags_of(c));
-    of_wr_add(w, 6);
+    of_wr16(w, missed_of(&c->delay));
+    of_wr32(w, c->delay.p90 == LATENCY_NONE ? 0 : c->delay.p90);
     of_wr64(w, c->lended);
     of_wr64(w, c->borrowed);
     of_wr64(w, c->backlogged_us);

@@ -48,12 +48,11 @@ port_of(const struct sw *sw, int ifindex)
     return OFPP_ANY;
 }
 
-/* skb->priority is a class's handle; its lower half is the queue's number. */
 static void
 put_output(const struct sw *sw, const struct offload_op *op, uint32_t *queue,
            struct cache_actions *a)
 {
-    uint32_t to = (uint16_t)op->value;
+    uint32_t to = (uint32_t)(op->value >> 32);
     if (to != *queue)
         add(a, OF_ACTION(SET_QUEUE))->queue.queue_id = to;
     *queue = to;

@@ -96,6 +96,7 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "ring-memory=%" PRIu64, port_rings_bytes());
     line(s, "ring-memory.limit=%" PRIu64, port_rings_limit());
     line(s, "offload-memory=%" PRIu64, sw_offload_memory(sw));
+    line(s, "latency=%s", sw->opt.no_latency ? "off" : "on");
     line(s, "flows=%" PRIu64, flows);
     line(s, "memory=%" PRIu64, resident_memory());
     line(s, "memory.limit=%" PRIu64, machine_memory());

@@ -35,6 +35,12 @@ struct port_io {
 
 static struct port ports[2] = {{1}, {2}};
 
+int
+port_ifindex(const struct port *p)
+{
+    return (int)port_no(p);
+}
+
 uint32_t
 port_no(const struct port *p)
 {

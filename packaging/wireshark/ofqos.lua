@@ -62,7 +62,7 @@ local promise_states = {"BROKEN", "KEPT"}
 local capture_points = {[0] = "END", [1] = "IN", [2] = "OUT", [4] = "MISS", [8] = "DROP"}
 local roles = from_zero("NOCHANGE", "EQUAL", "MASTER", "SLAVE")
 local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
-    [MP_STATUS] = "STATUS", [9] = "SERVICE", [13] = "TINS", [MP_DROPS] = "DROPS",
+    [MP_STATUS] = "STATUS", [9] = "SERVICE", [13] = "TINS", [14] = "QOS_LATENCY", [MP_DROPS] = "DROPS",
     [12] = "STATS_CACHE"}
 local bundle_exp_types = {[BUNDLE_CONTROL] = "BUNDLE_CONTROL", [BUNDLE_ADD] = "BUNDLE_ADD_MESSAGE"}
 local ports = {[0xfffffffe] = "LOCAL", [0xffffffff] = "ANY"}
@@ -90,7 +90,7 @@ local params = {
     split_gso = {1, nil, no_yes}, memory_limit = {4, "bytes"}, fwmark = {4},
     autorate_ingress = {1, nil, no_yes},
     max_rate = {8, "bit/s"}, ce_threshold_us = {4, "us"}, drop_batch = {4, "packets"},
-    offload = {1, nil, no_yes}, promise = {4, "ms"}, oversubscribe = {1, nil, no_yes},
+    offload = {1, nil, no_yes}, promise = {4, "ms"}, delay_us = {4, "us"}, oversubscribe = {1, nil, no_yes},
     -- fixed only
     ceil = {8, "bit/s"}, prio = {4}, perturb = {4, "s"}, threshold = {4, "bytes"},
 }
@@ -105,7 +105,7 @@ local props = {"parent", "burst", "cburst", "quantum", "rate", "peak_rate", "lim
     "ceil_share_ppm", "diffserv", "direction", "with_children", "overhead", "mpu", "linklayer",
     "flow_mode", "nat", "wash", "ack_filter", "ingress", "split_gso", "memory_limit", "fwmark",
     "autorate_ingress", "max_rate", "ce_threshold_us", "drop_batch",
-    "offload", [47] = PRECEDENCE, [48] = NAME, [49] = "promise", [51] = "oversubscribe"}
+    "offload", [47] = PRECEDENCE, [48] = NAME, [49] = "promise", [50] = "delay_us", [51] = "oversubscribe"}
 
 -- Fixed parameters after class_id; a number is that many bytes of padding.
 local fixed = {
@@ -145,7 +145,7 @@ number("relay_connected", 1, "Controllers connected", nil, DEC)
 number("relay_targets", 1, "Controllers", nil, DEC)
 number("relay_fail", 1, "Without one", {[0] = "closed", [1] = "open", [255] = "as the switch"}, DEC)
 f.status = ProtoField.string("ofqos.status", "Status")
-number("monitor", 4, "What (1 QoS, 2 roles, 4 promises, 8 drops)", nil, HEX)
+number("monitor", 4, "What (1 QoS, 2 roles, 4 promises, 8 drops, 16 delays)", nil, HEX)
 number("capture_what", 4, "What (1 in, 2 out, 4 miss, 8 drop)", nil, HEX)
 number("capture_reason", 4, "Reason of drops", nil, DEC)
 number("capture_snaplen", 4, "Bytes of each packet", nil, DEC)
@@ -168,7 +168,7 @@ number("promise_direction", 1, "Direction", from_zero("out", "in"), DEC)
 number("promise_state", 1, "State", promise_states, DEC)
 number("promise_rate", 8, "Rate (bit/s)", nil, DEC)
 number("promise_sent", 8, "Sent (bit/s)", nil, DEC)
-number("promise_kind", 1, "Kind", from_zero("RATE", "DROPS"), DEC)
+number("promise_kind", 1, "Kind", from_zero("RATE", "DROPS", "DELAY"), DEC)
 number("promise_lasted", 8, "Lasted (us)", nil, DEC)
 number("promise_dropped", 8, "Packets dropped", nil, DEC)
 number("role", 4, "Role", roles, DEC)

@@ -39,7 +39,8 @@ ended_by(const struct qos_sched *s, unsigned slot)
 static bool
 is_optional(const struct qos_field *f)
 {
-    return f->unit == QOS_U_NAME || f->slot == QOS_PROMISE || f->slot == QOS_OVERSUBSCRIBE;
+    return f->unit == QOS_U_NAME || f->slot == QOS_PROMISE || f->slot == QOS_DELAY ||
+           f->slot == QOS_OVERSUBSCRIBE;
 }
 
 /* For a property that is there and isn't wanted: *out gets the field that ends it, or its

@@ -115,8 +115,21 @@ read_tins(struct nlattr *xstats, struct qos_object *o)
         if (o->n_tins == QOS_TINS_MAX)
             break;
         read_tin(tin, &o->tins[o->n_tins]);
+        o->has_delay = true;
+        if (o->tins[o->n_tins].delay_us > o->delay_us)
+            o->delay_us = o->tins[o->n_tins].delay_us;
         o->counters.marked += o->tins[o->n_tins++].counters.marked;
     }
+}
+
+/* place: an offset plus 1; 0: nowhere. */
+static bool
+read_u32(struct nlattr *xstats, unsigned place, uint32_t *out)
+{
+    if (!place || nla_len(xstats) < (int)(place - 1 + sizeof *out))
+        return false;
+    memcpy(out, (const char *)nla_data(xstats) + place - 1, sizeof *out);
+    return true;
 }
 
 void
@@ -124,10 +137,14 @@ netlink_read_stats(struct nlattr *xstats, struct qos_object *o)
 {
     uint32_t marked;
     const struct qos_sched *sched = o->sched;
+    if (o->is_class) {
+        o->has_delay = read_u32(xstats, sched->flow_delay, &o->delay_us);
+        return;
+    }
     if (sched->tins)
         read_tins(xstats, o);
-    if (!sched->marked || nla_len(xstats) < (int)(sched->marked - 1 + sizeof marked))
-        return;
-    memcpy(&marked, (const char *)nla_data(xstats) + sched->marked - 1, sizeof marked);
-    o->counters.marked = marked;
+    else
+        o->has_delay = read_u32(xstats, sched->delay, &o->delay_us);
+    if (read_u32(xstats, sched->marked, &marked))
+        o->counters.marked = marked;
 }

@@ -341,7 +341,7 @@ read_stats(struct nlattr *stats, struct qos_object *o)
     n->requeues = queue.requeues;
     n->backlog_bytes = queue.backlog;
     n->backlog_packets = queue.qlen;
-    if (tb[TCA_STATS_APP] && o->sched && !o->is_class)
+    if (tb[TCA_STATS_APP] && o->sched)
         netlink_read_stats(tb[TCA_STATS_APP], o);
     if (tb[TCA_STATS_APP] && o->is_class && o->sched && o->sched->id == OFP_QOS_SCHED_HTB)
         read_lending(tb[TCA_STATS_APP], n);

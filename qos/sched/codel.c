@@ -31,5 +31,6 @@ const struct qos_sched qos_sched_codel = {
     .package = "kmod-sched",
     QOS_FIELDS(fields),
     .marked = 1 + offsetof(struct tc_codel_xstats, ecn_mark),
+    .delay = 1 + offsetof(struct tc_codel_xstats, ldelay),
     .resolve = resolve,
 };

@@ -11,6 +11,7 @@ static const struct qos_field fields[] = {
      .attr = TCA_DRR_QUANTUM, .help = "bytes a class sends in its turn (default: a full frame)"},
     QOS_FIELD_NAME,
     QOS_FIELD_PROMISE, /* of drops: nothing is guaranteed */
+    QOS_FIELD_DELAY,
 };
 
 static void

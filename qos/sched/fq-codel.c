@@ -45,5 +45,6 @@ const struct qos_sched qos_sched_fq_codel = {
     .package = "kernel",
     QOS_FIELDS(fields),
     .marked = 1 + offsetof(struct tc_fq_codel_xstats, qdisc_stats.ecn_mark),
+    .flow_delay = 1 + offsetof(struct tc_fq_codel_xstats, class_stats.ldelay),
     .resolve = resolve,
 };

@@ -18,6 +18,7 @@ static const struct qos_field fields[] = {
      .help = "upper limit of link sharing (default: the parent's)"},
     QOS_FIELD_NAME,
     QOS_FIELD_PROMISE,
+    QOS_FIELD_DELAY,
 };
 
 /* The kernel keeps a curve's slopes as bytes/s in 32 bits. */

@@ -34,6 +34,7 @@ static const struct qos_field fields[] = {
     QOS_FIELDS_LINK(QOS_CLASS_SET, 0, 0, 0),
     QOS_FIELD_NAME,
     QOS_FIELD_PROMISE,
+    QOS_FIELD_DELAY,
     {QOS_FIELD("oversubscribe", OVERSUBSCRIBE, BOOL, QOS_CLASS_SET), QOS_PROP(OVERSUBSCRIBE),
      .max = 1, .none = 1,
      .help = "the classes below it may be promised more than its ceil (default no)"},

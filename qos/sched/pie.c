@@ -29,5 +29,6 @@ const struct qos_sched qos_sched_pie = {
     .package = "kmod-sched-pie",
     QOS_FIELDS(fields),
     .marked = 1 + offsetof(struct tc_pie_xstats, ecn_mark),
+    .delay = 1 + offsetof(struct tc_pie_xstats, delay),
     .resolve = resolve,
 };

@@ -76,6 +76,16 @@
             "say when it gets less than its rate, or drops, for so long (100ms to 1h; 0: don't)"   \
     }
 
+/* The row of a class's `delay`. */
+#define QOS_FIELD_DELAY                                                                            \
+    {                                                                                              \
+        .names = "delay", .slot = QOS_DELAY, .unit = QOS_U_USEC, .where = QOS_CLASS_SET,           \
+        QOS_PROP(DELAY_US), .min = 1000, .max = 10000000, .none = 1,                               \
+        .help =                                                                                    \
+            "promised: nine tenths of a second's time packets wait no longer than this, else say " \
+            "so (1ms to 10s; 0: no promise)"                                                       \
+    }
+
 /* Rows that queues with a delay to hold share; a: its attribute, d: its default as text. */
 #define QOS_FIELD_LIMIT(a, d)                                                                      \
     {                                                                                              \

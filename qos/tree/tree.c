@@ -16,10 +16,10 @@ qos_packed_new(const struct qos_values *v)
     struct qos_slots set = v->set;
     for (unsigned i = 0; !v->v[QOS_NAME] && i < QOS_NAME_SLOTS; i++)
         qos_slots_del(&set, QOS_NAME + i); /* an empty name is none */
-    if (!v->v[QOS_PROMISE])
-        qos_slots_del(&set, QOS_PROMISE);
-    if (!v->v[QOS_OVERSUBSCRIBE])
-        qos_slots_del(&set, QOS_OVERSUBSCRIBE);
+    static const uint8_t none_if_0[] = {QOS_PROMISE, QOS_DELAY, QOS_OVERSUBSCRIBE};
+    for (unsigned i = 0; i < sizeof none_if_0; i++)
+        if (!v->v[none_if_0[i]])
+            qos_slots_del(&set, none_if_0[i]);
     size_t n = qos_slots_count(&set), at = 0;
     struct packed *p = malloc(sizeof *p + n * sizeof p->v[0]);
     if (!p)

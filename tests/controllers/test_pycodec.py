@@ -320,6 +320,8 @@ def test_damaged_requests_are_refused_by_both(rows, ask):
     (lambda: ofqos.parse_dump(bytes(80)), 'length'),
     (lambda: ofqos.parse_kernel(bytes(10)), 'KERNEL'),
     (lambda: ofqos.parse_service(bytes(47)), 'SERVICE'),
+    (lambda: ofqos.parse_latency(bytes(72)), 'length'),
+    (lambda: ofqos.parse_latency(b'\0\x48' + bytes(70) + b'\0'), 'length'),
     (lambda: ofqos.parse_error(FILES['00-hello']), 'no error')])
 def test_mistakes_are_told(call, why):
     with pytest.raises(ValueError, match=why):
@@ -333,12 +335,17 @@ def test_the_other_replies():
     kernel = b'6.1.0'.ljust(64, b'\0') + bytes([1, 1, 0, 0, 4, 0, 0, 0, 5, 2, 0, 0, 99, 1, 0, 0])
     assert ofqos.parse_kernel(kernel) == ofqos.Kernel(
         '6.1.0', {'htb': True, 'sfq': False, 'red': None})
-    served = wire.struct.pack('!IIBB6xQQQQ', 2, 10, 1, 13, 1, 2, 4, 1)
+    served = wire.struct.pack('!IIBBHIQQQQ', 2, 10, 1, 29, 250, 31000, 1, 2, 4, 1)
     idle = wire.struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
     assert ofqos.parse_service(served + idle) == [
-        ofqos.Served(2, 10, 'in', True, False, True, True, 1, 2, 4, 1),
-        ofqos.Served(2, 11, 'out', True, True, False, False, 0, 0, 0, 0)]
+        ofqos.Served(2, 10, 'in', True, False, True, True, True, 1, 2, 4, 1, 0.75, 31000),
+        ofqos.Served(2, 11, 'out', True, True, False, False, False, 0, 0, 0, 0)]
     assert [s.kept for s in ofqos.parse_service(served + idle)] == [0.75, None]
+    none = 0xffffffff
+    queue = wire.struct.pack('!HBxIIIQIIIIIB3xQIIII', 80, 1, 2, 10, 10, 7, 1, 30, 3, 4, 20, 3, 0, none, none, none, none)
+    assert ofqos.parse_latency(queue + bytes(8)) == [ofqos.Latency(
+        2, 10, 'in', 10, ofqos.Figures(7, 1, 30, 3, 4), 20, ofqos.Figures(0, None, None, None, None), 'backlog')]
+    assert ofqos.parse_latency(queue + bytes(8))[0].added_us == 10
     counter = wire.struct.pack('!H6xQ', 24, 5) + b'drop.x\0\0'
     assert ofqos.parse_counters(counter * 2) == {'drop.x': 5}
 

@@ -23,6 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define ACTIONS_MAX 12
 #define FLIPS_MAX   8
 #define ENTRIES     16
+#define SLOTS       16
 #define IFINDEX     7
 #define OUT         9 /* ifindex of the first output */
 
@@ -39,6 +40,8 @@ static const uint8_t kinds[] = {VIRTIO_NET_HDR_GSO_NONE, VIRTIO_NET_HDR_GSO_TCPV
 static struct packet_pool *pool;
 static struct offload_memory memory;
 static struct offload *table;
+static struct probes
+    ours; /* of round trips, as user space reads the packets that the programs send */
 
 static void
 broken(const char *what)
@@ -341,9 +344,28 @@ is_beyond_entry(const struct both *b, const struct offload_rule *r)
            (offload_rule_covered(r) && is_ambiguous(b));
 }
 
+/* Of connections whose round trips are measured, both sides remember the same. */
+static void
+compare_probes(const struct both *b, const struct offload_rule *r)
+{
+    const struct offload_op *op = r->n_ops ? &r->op[r->n_ops - 1] : NULL;
+    if (!op || op->kind != OFFLOAD_OUTPUT || offload_rule_covered(r))
+        return;
+    if (probes_want(&ours, &b->p))
+        probes_look(&ours, &b->p, IFINDEX, (int)op->arg, (uint32_t)(op->value >> 32), 1000000000);
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        const struct rtt_slot *x = &ours.slot[i], *y = &memory.probes.slot[i];
+        if (x->sig != y->sig)
+            broken("a connection is another one");
+        for (int k = 0; k < 2; k++)
+            if (!x->way[k].state != !y->way[k].state || x->way[k].high != y->way[k].high)
+                broken("a segment is read otherwise");
+    }
+}
+
 /* True: the programs have sent the frame. */
 static bool
-forward(struct both *b, const struct actions *a, uint8_t flags)
+forward(struct both *b, const struct actions *a, const struct offload_rule *r, uint8_t flags)
 {
     const struct skb_out *out;
     struct offload_cpu *cpu = &memory.cpu[0];
@@ -360,6 +382,7 @@ forward(struct both *b, const struct actions *a, uint8_t flags)
     if (!n && flags & FLAG_ORPHAN)
         return false;
     compare_outs(a, &b->p, out, n);
+    compare_probes(b, r);
     return true;
 }
 
@@ -379,8 +402,13 @@ set_up(void)
                                      .meter = calloc(OFFLOAD_METERS, sizeof *memory.meter),
                                      .n_entries = ENTRIES,
                                      .n_sets = sets,
+                                     .n_slots = SLOTS,
                                      .n_cpus = 1};
     memset(memory.cpu, 0, sizeof *memory.cpu);
+    if (probes_new(&memory.probes, SLOTS) || probes_new(&ours, SLOTS))
+        abort();
+    probes_turn(&memory.probes, true);
+    *ours.control = *memory.probes.control;
     table = offload_table_new(&memory);
     if (!table)
         abort();
@@ -403,11 +431,11 @@ try_frames(const struct actions *a, const uint8_t *frame, uint8_t *other, uint32
         return;
     if (offload_insert(table, &plan.rule, &id))
         broken("no room for the entry");
-    if (!forward(&b, a, flags) && !is_beyond_entry(&b, &plan.rule))
+    if (!forward(&b, a, &plan.rule, flags) && !is_beyond_entry(&b, &plan.rule))
         broken("the frame does not find its own entry");
     if (both_of(&b, other, n, flags, mss) && programs_read(&b.s, &b.view)) {
         compare_views(&b);
-        forward(&b, a, flags);
+        forward(&b, a, &plan.rule, flags);
     }
     offload_withdraw(table, id);
     offload_quiesce(table);

@@ -24,6 +24,12 @@ struct port {
 
 static struct port ports[PORTS] = {{1}, {2}, {3}, {4}};
 
+int
+port_ifindex(const struct port *p)
+{
+    return (int)port_no(p);
+}
+
 uint32_t
 port_no(const struct port *p)
 {

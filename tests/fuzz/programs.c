@@ -34,6 +34,9 @@ bpf_map_lookup_elem(void *map, const void *key)
     MAP(cpus, m->cpu, m->n_cpus)
     MAP(ports, m->port, OFFLOAD_PORTS)
     MAP(meters, m->meter, OFFLOAD_METERS)
+    MAP(rtt_control, m->probes.control, 1)
+    MAP(rtt_slots, m->probes.slot, m->n_slots)
+    MAP(rtt_ring, m->probes.ring, RTT_RING)
     abort();
 }
 

@@ -13,10 +13,10 @@ from collections import namedtuple
 from . import of13, qosmsg as q
 from .topo import binary
 
-QOS, ROLES, PROMISES, DROPS = 1, 2, 4, 8
+QOS, ROLES, PROMISES, DROPS, DELAYS = 1, 2, 4, 8, 16
 MONITOR, QOS_CHANGED, ROLE_CHANGED, QOS_PROMISE = 6, 7, 8, 15
 BROKEN, KEPT = 1, 2
-RATE, DROPPED = 0, 1
+RATE, DROPPED, DELAY = 0, 1, 2
 REQUEST, FOREIGN, REPAIRED, GONE, BACK = 1, 2, 3, 4, 5
 
 Change = namedtuple('Change', 'cause port objects serial content')

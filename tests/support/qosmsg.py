@@ -48,7 +48,7 @@ PROPS = {
     'autorate_ingress': (42, '!B'),
     'max_rate': (43, '!Q'), 'ce_threshold_us': (44, '!I'), 'drop_batch': (45, '!I'),
     'offload': (46, '!B'), 'drop_precedence': (47, '!BB2xIIII'), 'name': (48, TEXT),
-    'promise': (49, '!I'),
+    'promise': (49, '!I'), 'delay_us': (50, '!I'),
     'oversubscribe': (51, '!B'),
 }
 PROP_NAMES = {number: (name, fmt) for name, (number, fmt) in PROPS.items()}

@@ -6,8 +6,8 @@ This much is pure, without any dependency: requests, what switches answer, and b
 """
 from .changes import PromiseChange, QosChange, RoleChange, monitor, parse_change
 from .errors import BundleFailed, Refused, SchedFailed, parse_error
-from .replies import (Counters, Entry, Kernel, PortQueues, Served, parse_counters, parse_dump,
-                      parse_kernel, parse_ports, parse_service)
+from .replies import (Counters, Entry, Figures, Kernel, Latency, PortQueues, Served, parse_counters, parse_dump,
+                      parse_kernel, parse_latency, parse_ports, parse_service)
 from .request import Request, request
 from .table import (ALL_CLASSES, DEFAULT_CLASS, MAX_QUEUE, PORT_ANY, PORT_LOCAL, PROPERTIES,
                     ROOT_CLASS, SCHEDULERS)
@@ -16,9 +16,9 @@ from .wire import IN_EXPERIMENTER, NATIVE, parse_qos, qos
 
 __version__ = '0.2.0'
 __all__ = [
-    'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry',
-    'IN_EXPERIMENTER', 'Kernel', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
+    'ALL_CLASSES', 'BundleFailed', 'Counters', 'Curve', 'DEFAULT_CLASS', 'Entry', 'Figures',
+    'IN_EXPERIMENTER', 'Kernel', 'Latency', 'MAX_QUEUE', 'NATIVE', 'PORT_ANY', 'PORT_LOCAL', 'PROPERTIES',
     'PortQueues', 'Precedence', 'PromiseChange', 'QosChange', 'ROOT_CLASS', 'Refused', 'Request', 'RoleChange',
     'SCHEDULERS', 'SchedFailed', 'Served', 'format_rate', 'monitor', 'parse_change', 'parse_counters', 'parse_dump',
-    'parse_error', 'parse_kernel', 'parse_ports', 'parse_qos', 'parse_rate', 'parse_service', 'qos', 'request',
+    'parse_error', 'parse_kernel', 'parse_latency', 'parse_ports', 'parse_qos', 'parse_rate', 'parse_service', 'qos', 'request',
 ]

@@ -11,11 +11,11 @@ from . import wire
 from .request import Request
 
 MONITOR, QOS_CHANGED, ROLE_CHANGED, QOS_PROMISE = 6, 7, 8, 15
-_QOS, _ROLES, _PROMISES, _DROPS = 1, 2, 4, 8
+_QOS, _ROLES, _PROMISES, _DROPS, _DELAYS = 1, 2, 4, 8, 16
 _QOS_CHANGE = struct.Struct('!B3xIII')
 _ROLE_CHANGE = struct.Struct('!I4xQ128s')
 _QOS_PROMISE = struct.Struct('!IIBBBxIQQQQ')
-_KINDS = {0: 'rate', 1: 'drops'}
+_KINDS = {0: 'rate', 1: 'drops', 2: 'delay'}
 _CAUSES = {1: 'request', 2: 'foreign', 3: 'repaired', 4: 'gone', 5: 'back'}
 _ROLE_NAMES = ('nochange', 'equal', 'master', 'slave')
 
@@ -47,7 +47,8 @@ class RoleChange:
 class PromiseChange:
     """Something has lasted for as long as a class's `promise` (milliseconds) says, or is over
     (`broken` False).  `kind` 'rate': it wanted its rate (bit/s) and got less; 'drops': it dropped
-    packets; or the number of another one.  `sent`: bit/s meanwhile, or now; `lasted_us`: for how
+    packets; 'delay': they waited longer than `rate`, here microseconds, and `sent` is how long nine
+    tenths did; or the number of another one.  `sent`: bit/s meanwhile, or now; `lasted_us`: for how
     long; `dropped`: packets meanwhile."""
     port: int
     class_id: int
@@ -62,9 +63,9 @@ class PromiseChange:
 
 
 def monitor(xid: int, qos: bool = True, roles: bool = True, promises: bool = False,
-            drops: bool = False) -> bytes:
+            drops: bool = False, delays: bool = False) -> bytes:
     """The message that has a connection told of these changes, and no longer of the others."""
-    what = _QOS * qos | _ROLES * roles | _PROMISES * promises | _DROPS * drops
+    what = _QOS * qos | _ROLES * roles | _PROMISES * promises | _DROPS * drops | _DELAYS * delays
     return wire.experimenter(MONITOR, xid, struct.pack('!I4x', what))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, KERNEL, SERVICE, COUNTERS."""
+"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, QOS_LATENCY, KERNEL, SERVICE, COUNTERS."""
 from __future__ import annotations
 
 import struct
@@ -12,7 +12,10 @@ from .request import Request, decode_params, encode_params
 _ENTRY = struct.Struct('!HBBIIIQQQQQQII')
 _PORT = struct.Struct('!IBBHIIQQ')
 _RELEASE = 64
-_SERVED = struct.Struct('!IIBB6xQQQQ')
+_SERVED = struct.Struct('!IIBBHIQQQQ')
+_LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
+_NO_TIME = 0xffffffff
+_SOURCES = {1: 'scheduler', 2: 'clock', 3: 'backlog'}
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,13 @@ class Served:
     lends: bool             # the kernel counts packets lended and borrowed
     broken: bool            # less than its rate for as long as its promise, until now
     dropping: bool          # it has dropped packets for as long as its promise, until now
+    delay_broken: bool      # packets have waited longer than promised for as long, until now
     lended: int
     borrowed: int
     backlogged_us: int
     below_rate_us: int
+    delay_kept: float = 1   # the part of the seconds in which a promised delay was kept; 1 where none is promised
+    delay_us: int = 0       # nine tenths of the last second packets waited no longer
 
     @property
     def kept(self) -> Optional[float]:
@@ -161,9 +167,60 @@ def parse_service(data: bytes) -> List[Served]:
     """The data of a SERVICE reply."""
     if len(data) % _SERVED.size:
         raise ValueError(f'{len(data)} bytes are no SERVICE reply')
-    return [Served(port, class_id, 'in' if direction else 'out', *(bool(flags & 1 << i) for i in range(4)),
-                   *rest)
-            for port, class_id, direction, flags, *rest in _SERVED.iter_unpack(data)]
+    found = []
+    for port, class_id, direction, flags, missed, delay, lended, borrowed, backlogged, below in \
+            _SERVED.iter_unpack(data):
+        rated, lends, broken, dropping, slow = (bool(flags & 1 << i) for i in range(5))
+        found.append(Served(port, class_id, 'in' if direction else 'out', rated, lends, broken, dropping, slow,
+                            lended, borrowed, backlogged, below, 1 - missed / 1000, delay))
+    return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Microseconds: the least, and percentiles; None: no sample in that time."""
+    samples: int                # since the class is there
+    min: Optional[int]
+    p50: Optional[int]
+    p90: Optional[int]
+    p99: Optional[int]
+
+
+@dataclass(frozen=True)
+class Latency:
+    """How long the packets of a queue take; class_id 0: of a port without queues."""
+    port: int
+    class_id: int
+    direction: str
+    seconds: int                # that the percentiles are of
+    rtt: Figures                # round trips behind the queue, itself included
+    path_us: Optional[int]      # the least round trip of the last ten minutes
+    delay: Figures              # waiting in the queue,
+    source: str                 # by 'scheduler', 'clock' or 'backlog'; '' where nobody has looked yet
+
+    @property
+    def added_us(self) -> Optional[int]:
+        """What queues add to the path's least round trip now."""
+        return None if self.rtt.p50 is None or self.path_us is None else max(0, self.rtt.p50 - self.path_us)
+
+
+def _time(us: int) -> Optional[int]:
+    return None if us == _NO_TIME else us
+
+
+def parse_latency(data: bytes) -> List[Latency]:
+    """The data of a QOS_LATENCY reply.  An entry may be longer than is known here."""
+    found, at = [], 0
+    while at < len(data):
+        length = struct.unpack_from('!H', data, at)[0] if len(data) - at >= _LATENCY.size else 0
+        if length < _LATENCY.size or length > len(data) - at:
+            raise ValueError(f'a queue of length {length}')
+        _, direction, port, class_id, seconds, samples, *rtt, path, source, waits, d0, d1, d2, d3 = \
+            _LATENCY.unpack_from(data, at)
+        found.append(Latency(port, class_id, 'in' if direction else 'out', seconds, Figures(samples, *map(_time, rtt)),
+                             _time(path), Figures(waits, *map(_time, (d0, d1, d2, d3))), _SOURCES.get(source, '')))
+        at += length
+    return found
 
 
 def parse_counters(data: bytes) -> Dict[str, int]:

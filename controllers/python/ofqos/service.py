@@ -22,8 +22,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Se
 
 from . import framework, wire
 from .errors import Refused, parse_error
-from .replies import (Entry, Kernel, PortQueues, Served, parse_counters, parse_dump, parse_kernel,
-                      parse_ports, parse_service)
+from .replies import (Entry, Kernel, Latency, PortQueues, Served, parse_counters, parse_dump, parse_kernel,
+                      parse_latency, parse_ports, parse_service)
 from .request import Request
 from .table import ALL_CLASSES, PORT_ANY
 
@@ -174,6 +174,11 @@ class Qos(framework.App):  # type: ignore[misc]
         """SERVICE: how each class is served, since the switch began to look: the first call, or a
         class with a promise, makes it."""
         return self._ask(datapath, lambda xid: wire.ask(wire.SERVICE, xid), parse_service, timeout)
+
+    def latency(self, datapath: Any, port: int = PORT_ANY, class_id: int = ALL_CLASSES,
+                timeout: float = _SECONDS) -> List[Latency]:
+        """QOS_LATENCY: round trips and waiting times by queue."""
+        return self._ask(datapath, lambda xid: wire.ask_latency(xid, port, class_id), parse_latency, timeout)
 
     def flows(self, datapath: Any, cookie: int = 0, mask: int = 0,
               timeout: float = _SECONDS) -> List[Any]:

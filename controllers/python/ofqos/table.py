@@ -94,6 +94,7 @@ PROPERTIES: Dict[str, Property] = {
     'drop_precedence': Property(47, '!BB2xIIII', Unit.PRECEDENCE),
     'name': Property(48, f'!{NAME_BYTES}s', Unit.NAME),   # as many bytes as it has
     'promise': Property(49, '!I', Unit.MILLISECONDS),
+    'delay_us': Property(50, '!I', Unit.MICROSECONDS),
     'oversubscribe': Property(51, '!B', Unit.BOOL),
 }
 PROPERTY_NAMES: Dict[int, str] = {row.type: name for name, row in PROPERTIES.items()}
@@ -212,6 +213,7 @@ _CE_THRESHOLD = _prop('ce_threshold_us', 'ce_threshold')
 _MEMORY_LIMIT = _prop('memory_limit')
 _NAME = _prop('name')
 _PROMISE = _prop('promise')
+_DELAY = _prop('delay_us', 'delay')
 _RED_AVERAGE = (_prop('red_probability_ppm', 'probability'), _prop('red_avpkt', 'avpkt'),
                 _prop('red_burst', 'burst'), _prop('red_bandwidth', 'bandwidth'))
 _OFFLOAD = _prop('offload')
@@ -224,7 +226,7 @@ _ROWS = (
         _fixed('ceil', 'Q', R, rival='ceil_share_ppm'),
         _fixed('prio', 'I4x', N), _prop('parent'), _prop('burst'), _prop('cburst'),
         _prop('quantum'), _prop('rate_share_ppm', 'rate'), _prop('ceil_share_ppm', 'ceil'), *_LINK,
-        _NAME, _PROMISE, _prop('oversubscribe'))),
+        _NAME, _PROMISE, _DELAY, _prop('oversubscribe'))),
     Scheduler(2, 'pfifo', (_fixed('limit', 'I', P, prop='limit'),)),
     Scheduler(3, 'bfifo', (_fixed('limit', 'I', S, prop='limit'),)),
     Scheduler(4, 'sfq', (
@@ -251,8 +253,9 @@ _ROWS = (
         _prop('fwmark'), _prop('autorate_ingress'))),
     Scheduler(13, 'hfsc', classful=True, class_=(
         _prop('parent'), _prop('rt', curve=1), _prop('ls', curve=2), _prop('ul', curve=3),
-        _NAME, _PROMISE)),
-    Scheduler(14, 'drr', classful=True, class_=(_prop('parent'), _prop('quantum'), _NAME, _PROMISE)),
+        _NAME, _PROMISE, _DELAY)),
+    Scheduler(14, 'drr', classful=True, class_=(
+        _prop('parent'), _prop('quantum'), _NAME, _PROMISE, _DELAY)),
     Scheduler(15, 'netem', (
         _prop('rate'), _LIMIT, _prop('latency_us', 'latency'), _prop('jitter_us', 'jitter'),
         _prop('loss_ppm', 'loss'))),

@@ -6,6 +6,7 @@
  * skb->cb, and again in this processor's memory, because another socket's filter may have zeroed
  * cb.  tc comes next and carries the verdict out. */
 #include "edit.h"
+#include "rtt.h"
 
 #define WHOLE 0x7fffffff /* all of the frame goes to user space */
 
@@ -211,11 +212,10 @@ is_segment(struct __sk_buff *skb, __u32 where)
 
 static __always_inline void
 count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const struct wire *w,
-          int dropped, int segment)
+          int dropped, int segment, __u64 now)
 {
     __u32 at = bpf_get_smp_processor_id() * c->entries + id;
     struct offload_hits *h = bpf_map_lookup_elem(&hits, &at);
-    __u64 now = bpf_ktime_get_coarse_ns();
     if (e->used != now)
         e->used = now;
     if (!h)
@@ -302,9 +302,13 @@ carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *
     }
     struct wire w = wire_of(skb, where);
     int drop = e->meter && e->op[0].kind == OFFLOAD_METER && !passes_meter(e->op[0].arg, &w);
-    count_hit(c, e, id, &w, drop, is_segment(skb, where));
+    __u64 now = bpf_ktime_get_coarse_ns();
+    count_hit(c, e, id, &w, drop, is_segment(skb, where), now);
     COUNT(cpu, hits);
-    return drop ? end_of(where) : run_ops(skb, cpu, e, where);
+    if (drop)
+        return end_of(where);
+    measure(skb, e, where, now);
+    return run_ops(skb, cpu, e, where);
 }
 
 /* The verdict's second place. */

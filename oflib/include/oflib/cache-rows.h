@@ -24,7 +24,7 @@
     F(S, u64, idle_ns, DEC)                                                                        \
     F(S, u32, meter_id, METER)                                                                     \
     F(S, pad, _0, 4)                                                                               \
-    F(S, match, match, any)                                                                          \
+    F(S, match, match, any)                                                                        \
     F(S, list, actions, actions)
 
 #define OF_F_cache_refused(F, S)                                                                   \

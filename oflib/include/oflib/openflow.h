@@ -58,6 +58,7 @@
 #define OFP_SERVICE_LENDS   2  /* the kernel counts what it lends and borrows (HTB) */
 #define OFP_SERVICE_BROKEN  4  /* its promise is broken */
 #define OFP_SERVICE_DROPS   8  /* it has dropped packets for as long as its promise says */
+#define OFP_SERVICE_DELAY   16 /* its promised delay is broken */
 #define OFP_EXP_CAPTURE     10 /* a slave may not send it: it reads traffic */
 #define OFP_EXP_CAPTURED    11
 #define OFP_EXP_DROPS       8 /* exp_type of a multipart */
@@ -71,6 +72,8 @@
 #define OFP_EXP_STATS_CACHE 12 /* exp_type of a multipart */
 #define OFP_EXP_TINS        13 /* exp_type of a multipart */
 #define OFP_TIN_LEN         72 /* of an entry */
+#define OFP_EXP_QOS_LATENCY 14 /* exp_type of a multipart */
+#define OFP_LATENCY_LEN     72 /* of an entry */
 #define OFP_ACT_IF_THERE    1  /* type of an action: its experimenter's first 32 bits */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
@@ -426,7 +429,8 @@ enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
     X(OFPMON_QOS, 1 << 0)                                                                          \
     X(OFPMON_ROLES, 1 << 1)                                                                        \
     X(OFPMON_PROMISES, 1 << 2)                                                                     \
-    X(OFPMON_DROPS, 1 << 3)
+    X(OFPMON_DROPS, 1 << 3)                                                                        \
+    X(OFPMON_DELAYS, 1 << 4)
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 
 /* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
@@ -467,7 +471,8 @@ enum ofp_qos_promise_state { OFPQP_ROWS(OF_ENUM_ROW) };
 /* What has lasted for as long as it says. */
 #define OFPQPK_ROWS(X)                                                                             \
     X(OFPQPK_RATE, 0)                                                                              \
-    X(OFPQPK_DROPS, 1)
+    X(OFPQPK_DROPS, 1)                                                                             \
+    X(OFPQPK_DELAY, 2)
 enum ofp_qos_promise_kind { OFPQPK_ROWS(OF_ENUM_ROW) };
 
 /* The events of a TRACE (docs/extensions.md). */

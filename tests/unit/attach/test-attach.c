@@ -2,6 +2,7 @@
 /* Ports come and go without memory: what workers read is never freed. */
 #include <megaflow/megaflow.h>
 #include <ports/ports.h>
+#include <queues/latency.h>
 #include <switch/switch.h>
 
 #include <shared/rcu.h>
@@ -98,6 +99,11 @@ sw_port_own(struct sw *of, struct sw_port *p, const struct qos_link_info *link, 
 
 void
 sw_port_disown(struct sw_port *p)
+{
+}
+
+void
+sw_latency_forget_port(struct sw *of, uint32_t port_no)
 {
 }
 

@@ -71,10 +71,12 @@ class Small(Switch):
         return [of13.message(6, struct.pack('!QIBB2xII', 0xab, 256, 64, 0, 0, 0), xid)]
 
     def own(self, exp_type):
-        htb = struct.pack('!QQI4x', 6_000_001, 10_000_000, 1) + qosmsg.props(promise=500)
+        htb = struct.pack('!QQI4x', 6_000_001, 10_000_000, 1) + qosmsg.props(promise=500, delay_us=20_000)
         return {1: entry(1, 1, 2, 10, 0, htb) + entry(0, 2, 2, 10, 10, struct.pack('!I4x', 5)),
                 2: b''.join(counter(*c) for c in COUNTERS.items()), 5: STATUS,
-                9: struct.pack('!IIBB6xQQQQ', 2, 10, 0, 7, 11, 12, 4_000_000, 1_000_000)}[exp_type]
+                9: struct.pack('!IIBBHIQQQQ', 2, 10, 0, 23, 250, 31_000, 11, 12, 4_000_000, 1_000_000),
+                14: struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
+                                5, 0, 1000, 2000, 0xffffffff)}[exp_type]
 
     def answer(self, xid, body):
         kind = struct.unpack_from('!H', body)[0]
@@ -122,6 +124,11 @@ class Metrics(Dpctl):
                             ('backlogged_seconds_total', '4.000000'),
                             ('promise_seconds', '0.500'), ('promise_kept_ratio', '0.750000'),
                             ('promise_broken', '1'), ('promise_dropping', '0'),
+                            ('delay_promise_seconds', '0.020000'), ('delay_promise_broken', '1'),
+                            ('delay_promise_kept_ratio', '0.750'), ('rtt_samples_total', '9'),
+                            ('rtt_median_seconds', '0.025000'), ('rtt_p90_seconds', '0.030000'),
+                            ('rtt_p99_seconds', '0.040000'), ('rtt_path_seconds', '0.020000'),
+                            ('delay_median_seconds', '0.001000'), ('delay_p90_seconds', '0.002000'),
                             ('below_rate_seconds_total', '1.000000')):
             self.assertEqual(self.value(text, 'queue_' + name, **queue), value, name)
         self.value(text, 'queue_info', kind='htb', parent='root', **queue)

@@ -23,6 +23,8 @@ class Watching(Dpctl):
         looks = []
 
         def reply(xid, body):
+            if struct.unpack_from('!I', body, 12)[0] != 1:
+                return error(1, 3, b'')(xid, body)
             looks.append(1)
             htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
             one = bytearray(entry(1, 1, 2, 10, 0, htb))
@@ -50,16 +52,19 @@ class Watching(Dpctl):
             with Switch(self.counting()) as switch:
                 self.check(run(switch, 'qos-watch', *args), 2)
 
-    def promised(self):
+    def promised(self, measured=False):
         """A class with a promise that was kept for 3 of 4 s, and one without."""
         htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
         dump = entry(1, 1, 2, 10, 0, htb + qosmsg.props(promise=500)) + entry(1, 1, 2, 11, 0, htb)
         service = struct.pack('!IIBB6xQQQQ', 2, 10, 0, 15, 0, 0, 4_000_000, 1_000_000) + \
             struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
 
+        latency = struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
+                              5, 0, 1500, 2000, 0xffffffff) if measured else b''
+
         def reply(xid, body):
             asked = struct.unpack_from('!I', body, 12)[0]
-            data = {1: dump, 9: service}[asked]
+            data = {1: dump, 9: service, 14: latency}[asked]
             return [of13.message(MP_REPLY, struct.pack('!HH4xII', 0xffff, 0, 0x514f5346, asked) +
                                  data, xid)]
         return {MP_REQUEST: reply}
@@ -95,6 +100,22 @@ class Watching(Dpctl):
         self.assertEqual([line.endswith(' 75.0% !!') for line in lines if 'class' in line],
                          [True, False])
         self.assertTrue(all(len(line) < 80 for line in lines), lines)
+
+    def test_watch_of_latency(self):
+        with Switch(self.promised(measured=True)) as switch:
+            done = self.check(run(switch, '--json', 'qos-watch', 'count=1', 'interval=200ms'))
+        one, other = (json.loads(line) for line in done.stdout.splitlines())
+        self.assertEqual(one['rtt'], {'samples': 9, 'min_us': 1, 'p50_us': 25000, 'p90_us': 30000, 'p99_us': 40000})
+        self.assertEqual(one['wait'], {'samples': 5, 'min_us': 0, 'p50_us': 1500, 'p90_us': 2000})
+        self.assertEqual((one['path_us'], one['wait_by']), (20000, 'backlog'))
+        self.assertNotIn('rtt', other)
+        with Switch(self.promised(measured=True)) as switch:
+            with unittest.mock.patch.dict(os.environ, COLUMNS='100'):
+                done = self.check(run(switch, 'qos-watch', 'count=1', 'interval=200ms'))
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].endswith(' rtt ms   wait   kept'), lines[0])
+        self.assertTrue(any(line.endswith('   25.0   1.50  75.0% !!') for line in lines), lines)
+        self.assertTrue(all(len(line) < 100 for line in lines), lines)
 
     def watch_on_terminal(self, **env):
         """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""
@@ -139,7 +160,7 @@ class Watching(Dpctl):
         self.assertEqual(json.loads(done.stdout)['message'], 'flow_removed')
         self.assertEqual(switch.got[-1], (3, b'x'))
         self.assertEqual(switch.got[:-1], [(28, b'\xff' * 24),
-                                           (4, struct.pack('!IIII', 0x514f5346, 6, 15, 0))])
+                                           (4, struct.pack('!IIII', 0x514f5346, 6, 31, 0))])
         with Switch(hello=hello) as switch:
             process = subprocess.Popen([fixture.DPCTL, switch.path, 'monitor'], text=True,
                                        stdout=subprocess.PIPE)

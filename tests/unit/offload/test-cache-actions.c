@@ -38,6 +38,9 @@ check(uint8_t proto, const struct offload_op *op, uint32_t n, const char *wanted
         check(proto, op, sizeof op / sizeof op[0], wanted);                                        \
     } while (0)
 
+/* An output's value. */
+#define QUEUE(q) ((uint64_t)(q) << 32 | 0x10000 | (q))
+
 static uint64_t
 memory(const char *bytes, size_t n)
 {
@@ -58,7 +61,7 @@ static void
 test_outputs(void **state)
 {
     CHECK(17, "queue=10,output=1,output=2,queue=0,output=2", {OFFLOAD_METER, 3, 0},
-          {OFFLOAD_OUTPUT, 7, 0x1000a}, {OFFLOAD_OUTPUT, 8, 0x1000a}, {OFFLOAD_OUTPUT, 8, 0});
+          {OFFLOAD_OUTPUT, 7, QUEUE(10)}, {OFFLOAD_OUTPUT, 8, QUEUE(10)}, {OFFLOAD_OUTPUT, 8, 0});
     CHECK(17, "output=any", {OFFLOAD_OUTPUT, 9, 0}); /* an interface that is no port any more */
     check(17, NULL, 0, "");
 }
@@ -103,7 +106,7 @@ test_most(void **state)
     struct cache_actions a;
     struct sw_offload_view v = {.op = op, .n_ops = OFFLOAD_OPS};
     for (uint32_t i = 0; i < OFFLOAD_OPS; i++)
-        op[i] = (struct offload_op){OFFLOAD_OUTPUT, 7, 0x10001 + i};
+        op[i] = (struct offload_op){OFFLOAD_OUTPUT, 7, QUEUE(1 + i)};
     cache_actions(NULL, &v, &a);
     assert_int_equal(a.n, CACHE_ACTIONS_MAX);
     assert_true(cache_sends_to(&v, 7));

@@ -31,7 +31,7 @@ test_tables(void **state)
     assert_int_equal(plan.step[3].added, 4);
     assert_int_equal(plan.rule.n_ops, 4);
     assert_op(2, OFFLOAD_DEC_TTL, 0, 0);
-    assert_op(3, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, 0x10001);
+    assert_op(3, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, FIXTURE_QUEUE(1));
     assert_int_equal(bytes(mask_of().tp_dst, 2), 0); /* it was set */
     assert_int_equal(of_get32(mask_of().ip_dst.v4), 0xffffff00);
     flow(4, "", "clear");
@@ -49,7 +49,7 @@ test_all(void **state)
     flow(0, "", "apply:push_vlan=0x8100,group=1");
     assert_planned(udp());
     assert_int_equal(plan.rule.n_ops, 5);
-    assert_op(2, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, 0x10003);
+    assert_op(2, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, FIXTURE_QUEUE(3));
     assert_output(4, 4);
     assert_int_equal(plan.n_runs, 4);
     assert_int_equal(plan.run[0].bucket, -1);

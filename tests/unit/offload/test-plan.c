@@ -38,7 +38,7 @@ test_output(void **state)
     assert_planned(udp());
     assert_int_equal(plan.rule.n_ops, 2);
     assert_output(0, 2);
-    assert_op(1, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, 0x10005);
+    assert_op(1, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, FIXTURE_QUEUE(5));
     assert_int_equal(plan.n_outs, 2);
     assert_int_equal(plan.out[1].port, 3);
     assert_int_equal(plan.out[1].queue, 5);

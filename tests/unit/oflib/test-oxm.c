@@ -241,8 +241,8 @@ lengths(void **state)
 static void
 any_mask(void **state)
 {
-    static const uint8_t tlvs[] = {0x80, 0, 0x0a, 2, 8, 0,       0x80, 0,    0x14, 1, 6,
-                                   0x80, 0, 0x1d, 4, 1, 0x80, 0xff, 0xc0};
+    static const uint8_t tlvs[] = {0x80, 0,    0x0a, 2,    8, 0, 0x80, 0,    0x14, 1,
+                                   6,    0x80, 0,    0x1d, 4, 1, 0x80, 0xff, 0xc0};
     struct of_arena arena;
     struct of_match m;
     of_arena_init(&arena, ARENA_MAX);
@@ -374,7 +374,8 @@ main(void)
         cmocka_unit_test(values_in_range),
         cmocka_unit_test(no_field_twice),
         cmocka_unit_test(lengths),
-        cmocka_unit_test(any_mask), cmocka_unit_test(truncated),
+        cmocka_unit_test(any_mask),
+        cmocka_unit_test(truncated),
         cmocka_unit_test(set_field),
         cmocka_unit_test(vlan_vid),
         cmocka_unit_test(numbers),

@@ -20,7 +20,9 @@ struct port {
     uint32_t super;          /* the longest super-packet of a queue; 0: any */
 };
 
-#define FIXTURE_IFINDEX 100 /* of port 0 */
+/* Of an entry's output with this queue. */
+#define FIXTURE_QUEUE(q) ((uint64_t)(q) << 32 | 0x10000 | (q))
+#define FIXTURE_IFINDEX  100 /* of port 0 */
 
 /* What the worker has queued: the bytes are looked at when the batch is over, as a real port
  * does. */

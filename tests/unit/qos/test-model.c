@@ -382,13 +382,13 @@ samples(void **state)
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
     OK("htb", "cmd=add,port=2,class=11,rate=6mbit");
     OK("pfifo", "cmd=add,port=2,class=10");
-    assert_int_equal(qos_sample(qos, 2, take_drops, &drops), 0);
+    assert_int_equal(qos_sample(qos, 2, false, take_drops, &drops), 0);
     assert_int_equal(drops, 1);
     assert_int_equal(qos_least_promise(qos), 0);
     OK("htb", "cmd=change,port=2,class=11,rate=6mbit,promise=2s");
     OK("htb", "cmd=change,port=2,class=10,rate=6mbit,promise=1s");
     assert_int_equal(qos_least_promise(qos), 1000);
-    assert_int_equal(qos_sample(qos, 2, take_drops, &drops), 0);
+    assert_int_equal(qos_sample(qos, 2, false, take_drops, &drops), 0);
     assert_int_equal(drops, 5);
 }
 

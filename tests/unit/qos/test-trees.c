@@ -429,7 +429,7 @@ samples(void **state)
                               .handle = IN(2, 99),
                               .parent = IN(2, QOS_CLASS_ROOT),
                               .sched = qos_sched_by_name("htb")});
-    assert_int_equal(qos_sample(qos, 2, take_sample, seen), 0);
+    assert_int_equal(qos_sample(qos, 2, false, take_sample, seen), 0);
     assert_true(seen[1] == 1 && seen[2] == 1 && seen[101] == 1 && seen[200] == 1);
     assert_false(seen[99]);
     assert_true(qos_budget(qos, 2, QOS_OUT, 2, &b));

@@ -36,6 +36,12 @@ struct port_io {
     struct drop_log drop_log;
 };
 
+int
+port_ifindex(const struct port *p)
+{
+    return (int)port_no(p);
+}
+
 uint32_t
 port_no(const struct port *p)
 {

@@ -269,15 +269,45 @@ ask_status(struct ctx *c, char **lines)
     return DPCTL_OK;
 }
 
+/* Nothing is said until unhush. */
+struct hushed {
+    char swallowed[CTX_SAID], *said;
+    bool quiet;
+};
+
+static void
+hush(struct ctx *c, struct hushed *h)
+{
+    h->said = c->said;
+    h->quiet = c->quiet;
+    c->quiet = true;
+    c->said = h->swallowed;
+}
+
+static void
+unhush(struct ctx *c, const struct hushed *h)
+{
+    c->quiet = h->quiet;
+    c->said = h->said;
+}
+
+bool
+ask_experimenter_if_known(struct ctx *c, uint32_t exp_type, struct of_bytes request,
+                          struct of_bytes *reply)
+{
+    struct hushed h;
+    hush(c, &h);
+    enum status st = ask_experimenter(c, exp_type, request, reply);
+    unhush(c, &h);
+    return !st;
+}
+
 bool
 ask_status_if_known(struct ctx *c, char **lines)
 {
-    char swallowed[CTX_SAID], *said = c->said;
-    bool quiet = c->quiet;
-    c->quiet = true;
-    c->said = swallowed;
+    struct hushed h;
+    hush(c, &h);
     enum status st = ask_status(c, lines);
-    c->quiet = quiet;
-    c->said = said;
+    unhush(c, &h);
     return !st;
 }

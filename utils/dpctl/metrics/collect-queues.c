@@ -184,6 +184,16 @@ take_promise(uint64_t *v, const uint8_t *p, uint64_t promise_ms)
 }
 
 static void
+take_delay_promise(uint64_t *v, const uint8_t *p, uint64_t promise_us)
+{
+    if (!promise_us)
+        return;
+    v[QUEUE_DELAY_PROMISE] = promise_us;
+    v[QUEUE_DELAY_KEPT] = 1000u - of_get16(p + 10);
+    v[QUEUE_DELAY_BROKEN] = (p[9] & OFP_SERVICE_DELAY) != 0;
+}
+
+static void
 take_service(uint64_t *v, const uint8_t *p)
 {
     if (!(p[9] & OFP_SERVICE_RATE)) /* nothing is guaranteed */
@@ -222,9 +232,53 @@ take_view(struct metrics *m, const struct queue_view *view, const struct service
             take_service(v, found->p);
             take_lending(v, found->p);
             take_promise(v, found->p, r->values.v[QOS_PROMISE]);
+            take_delay_promise(v, found->p, r->values.v[QOS_DELAY]);
         }
     }
     return DPCTL_OK;
+}
+
+/* ------------------------------------------------------------------- latency */
+
+static void
+take_time(uint64_t *v, unsigned at, uint32_t us)
+{
+    if (us != QUEUE_NO_TIME)
+        v[at] = us;
+}
+
+static void
+take_latency(struct metrics *m, const struct queue_latency *l)
+{
+    metrics_label_port(m, l->port_no);
+    metrics_label(m, "direction", l->in ? "in" : "out");
+    label_queue(m, "queue", l->class_id);
+    uint64_t *v = metrics_object(m, METRICS_OF_QUEUE);
+    if (!v)
+        return;
+    v[QUEUE_RTT_SAMPLES] = l->rtt.samples;
+    take_time(v, QUEUE_RTT_MEDIAN, l->rtt.p50);
+    take_time(v, QUEUE_RTT_P90, l->rtt.p90);
+    take_time(v, QUEUE_RTT_P99, l->rtt.p99);
+    take_time(v, QUEUE_RTT_PATH, l->path);
+    take_time(v, QUEUE_DELAY_MEDIAN, l->wait.p50);
+    take_time(v, QUEUE_DELAY_P90, l->wait.p90);
+    take_time(v, QUEUE_DELAY_P99, l->wait.p99);
+}
+
+/* Not of a switch that knows no such request. */
+static enum status
+collect_latency(struct metrics *m)
+{
+    struct queue_rows rows;
+    bool refused;
+    enum status st =
+        metrics_allow(m, queues_ask_latency(m->c, OFPP_ANY, QOS_ALL_CLASSES, &rows), &refused);
+    for (size_t i = 0; !st && !refused && i < rows.n; i++) {
+        const struct queue_latency l = queues_latency_at(&rows, i);
+        take_latency(m, &l);
+    }
+    return st;
 }
 
 /* What OFPMP_QUEUE tells; `skip` is a view that has all queues but bands. */
@@ -270,6 +324,7 @@ metrics_collect_queues(struct metrics *m)
         return collect_plain(m, NULL);
     st = ask_service(m, &service, &n);
     st = st ? st : take_view(m, &view, service, n);
+    st = st ? st : collect_latency(m);
     for (size_t i = 0; i < view.n; i++)
         bands |= qos_sched_parts(view.v[i].entry->config.sched);
     return st || !bands ? st : collect_plain(m, &view);

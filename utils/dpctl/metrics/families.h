@@ -85,7 +85,28 @@
     M(QUEUE_BROKEN, "queue_promise_broken", GAUGE, "", 1,                                          \
       "1 while the queue gets less than its rate, for as long as its promise already")             \
     M(QUEUE_DROPPING, "queue_promise_dropping", GAUGE, "", 1,                                      \
-      "1 while the queue drops packets, for as long as its promise already")
+      "1 while the queue drops packets, for as long as its promise already")                       \
+    M(QUEUE_DELAY_PROMISE, "queue_delay_promise_seconds", GAUGE, "seconds", 1000000,               \
+      "The promised delay: nine tenths of a second's time packets wait no longer")                 \
+    M(QUEUE_DELAY_KEPT, "queue_delay_promise_kept_ratio", GAUGE, "ratio", 1000,                    \
+      "The part of the seconds in which a promised delay was kept")                                \
+    M(QUEUE_DELAY_BROKEN, "queue_delay_promise_broken", GAUGE, "", 1,                              \
+      "1 while packets wait longer than promised, for as long as the promise says already")        \
+    M(QUEUE_RTT_SAMPLES, "queue_rtt_samples", COUNTER, "", 1,                                      \
+      "Round trips of passing connections that were measured behind the queue")                    \
+    M(QUEUE_RTT_MEDIAN, "queue_rtt_median_seconds", GAUGE, "seconds", 1000000,                     \
+      "Their median of the last ten seconds, the queue included")                                  \
+    M(QUEUE_RTT_P90, "queue_rtt_p90_seconds", GAUGE, "seconds", 1000000,                           \
+      "Nine tenths of them took no longer")                                                        \
+    M(QUEUE_RTT_P99, "queue_rtt_p99_seconds", GAUGE, "seconds", 1000000, "99 % took no longer")    \
+    M(QUEUE_RTT_PATH, "queue_rtt_path_seconds", GAUGE, "seconds", 1000000,                         \
+      "The least round trip of ten minutes: what is above it, queues add")                         \
+    M(QUEUE_DELAY_MEDIAN, "queue_delay_median_seconds", GAUGE, "seconds", 1000000,                 \
+      "How long packets wait in the queue, the median of the last ten seconds")                    \
+    M(QUEUE_DELAY_P90, "queue_delay_p90_seconds", GAUGE, "seconds", 1000000,                       \
+      "Nine tenths of the time packets wait no longer")                                            \
+    M(QUEUE_DELAY_P99, "queue_delay_p99_seconds", GAUGE, "seconds", 1000000,                       \
+      "99 % of the time packets wait no longer")
 
 #define METRICS_TABLE(M)                                                                           \
     M(TABLE_FLOWS, "table_flows", GAUGE, "", 1, "Flow entries in the table")                       \

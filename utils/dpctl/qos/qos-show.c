@@ -55,7 +55,19 @@ struct extras {
     struct queue_trees trees;
     struct queue_rows tins;
     struct queue_rows promises;
+    struct queue_rows latencies;
 };
+
+static void
+json_latency(struct of_json *j, const struct queue_node *node, const struct queue_rows *rows)
+{
+    struct queue_latency l;
+    if (!queues_find_latency(rows, node, &l))
+        return;
+    of_json_object(j, "latency");
+    queues_json_latency(j, &l);
+    of_json_end_object(j);
+}
 
 static void
 json_node(struct of_json *j, const struct queue_node *node, const struct extras *x)
@@ -78,6 +90,7 @@ json_node(struct of_json *j, const struct queue_node *node, const struct extras 
     of_json_uint(j, "backlog_packets", n->backlog_packets);
     json_tins(j, node, &x->tins);
     queues_json_promise(j, &x->promises, node);
+    json_latency(j, node, &x->latencies);
     queues_json_config(j, r);
     of_json_end_object(j);
 }
@@ -178,6 +191,24 @@ print_tins(struct of_wr *w, const struct queue_node *node, const struct queue_ro
     }
 }
 
+/* What lasts for as long as the promise says. */
+static void
+print_now(struct of_wr *w, const struct queue_promise *p, int margin)
+{
+    const char *what[] = {p->broken ? "gets less than its rate" : NULL,
+                          p->drops ? "drops packets" : NULL,
+                          p->slow ? "lets packets wait too long" : NULL};
+    const char *before = "now ";
+    for (unsigned i = 0; i < sizeof what / sizeof what[0]; i++) {
+        if (!what[i])
+            continue;
+        if (*before == 'n')
+            of_printf(w, "\n%*s", margin + 4, "");
+        of_printf(w, "%s%s", before, what[i]);
+        before = ", ";
+    }
+}
+
 static void
 print_promise(struct of_wr *w, const struct queue_node *node, const struct queue_rows *all,
               int margin)
@@ -191,9 +222,28 @@ print_promise(struct of_wr *w, const struct queue_node *node, const struct queue
                   (double)p.backlogged_us / 1e6);
     if (kept >= 0)
         of_printf(w, "; it got its rate in %.1f%% of that", 100 * kept);
-    if (p.broken || p.drops)
-        of_printf(w, "\n%*snow %s%s%s", margin + 4, "", p.broken ? "gets less than its rate" : "",
-                  p.broken && p.drops ? ", " : "", p.drops ? "drops packets" : "");
+    if (node->entry->config.values.v[QOS_DELAY])
+        of_printf(w, "\n%*sits delay was kept in %.1f%% of the seconds; in the last one %.1f ms",
+                  margin + 4, "", 100 - p.delay_missed / 10.0, p.delay_us / 1e3);
+    print_now(w, &p, margin);
+}
+
+static void
+print_latency(struct of_wr *w, const struct queue_node *node, const struct queue_rows *rows,
+              int margin)
+{
+    struct queue_latency l;
+    char half[QUEUE_TIME_TEXT], most[QUEUE_TIME_TEXT], path[QUEUE_TIME_TEXT];
+    if (!queues_find_latency(rows, node, &l))
+        return;
+    if (l.rtt.p50 != QUEUE_NO_TIME)
+        of_printf(w, "\n%*sround trips of %s ms (90 %% within %s), the least of ten minutes %s",
+                  margin + 4, "", queues_print_time(l.rtt.p50, half),
+                  queues_print_time(l.rtt.p90, most), queues_print_time(l.path, path));
+    if (l.wait.p50 != QUEUE_NO_TIME)
+        of_printf(w, "\n%*spackets wait %s ms (90 %% of the time at most %s), by the %s",
+                  margin + 4, "", queues_print_time(l.wait.p50, half),
+                  queues_print_time(l.wait.p90, most), queues_latency_source(l.source));
 }
 
 /* The requested default class gets packets without a queue only while it exists and is a leaf. */
@@ -269,6 +319,7 @@ print_node(struct of_wr *w, const struct queue_node *node, const struct extras *
     of_printf(w, "\n%*s", margin + 4, "");
     print_counters(w, &node->entry->counters);
     print_promise(w, node, &x->promises, margin);
+    print_latency(w, node, &x->latencies, margin);
     print_tins(w, node, &x->tins, margin);
 }
 
@@ -408,6 +459,7 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
     st = st ? st : queues_ask_promises(c, &view, &x.promises);
     if (st)
         return st;
+    x.latencies = queues_latency_if_known(c);
     struct of_wr w = of_wr_grow(VIEW_MAX);
     (c->json ? json_trees : print_trees)(&w, &view, &x);
     return view_line(c, &w);
@@ -421,7 +473,7 @@ static const char show_help[] =
     "                   openconfig-qos (docs/openconfig.md)\n"
     "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
     "counters, CAKE with those of its tins, a class with a promise with the part of the time in which\n"
-    "packets waited that it got its rate.  A port that has queues for incoming packets has two trees.  --json has everything.";
+    "packets waited that it got its rate, and how long packets take where that was measured (latency).  A port that has queues for incoming packets has two trees.  --json has everything.";
 
 static const struct command rows[] = {
     {.name = "qos-show",

@@ -6,9 +6,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define NAME_WIDTH 20
-#define SIDES      (NAME_WIDTH + 8 + 18 + 9 + 9) /* all columns but the bar, with their blanks */
-#define KEPT_WIDTH 10                            /* the last column, if a class has a promise */
+#define NAME_WIDTH  20
+#define SIDES       (NAME_WIDTH + 8 + 18 + 9 + 9) /* all columns but the bar, with their blanks */
+#define KEPT_WIDTH  10                            /* the last column, if a class has a promise */
+#define TIMES_WIDTH 14                            /* round trips and waiting, if they are known */
 
 /* --------------------------------------------------------------------- for people */
 
@@ -35,13 +36,34 @@ print_name_column(struct of_wr *w, const struct queue_node *q)
     of_wr_free(&name);
 }
 
-static int
-bar_width(const struct watch *watch, const struct queue_rows *promises)
+/* What the switch says beyond entries. */
+struct extras {
+    struct queue_rows promises, latencies;
+};
+
+static enum status
+ask_extras(const struct watch *watch, const struct queue_view *view, struct extras *out)
 {
-    return watch->columns - SIDES - (promises->n ? KEPT_WIDTH : 0);
+    out->latencies = queues_latency_if_known(watch->c);
+    return queues_ask_promises(watch->c, view, &out->promises);
 }
 
-/* "  97.3% !!": less than its rate, or drops, for as long as the promise says. */
+/* Where there is room beside the other columns. */
+static bool
+shows_times(const struct watch *watch, const struct extras *x)
+{
+    return x->latencies.n &&
+           watch->columns > SIDES + TIMES_WIDTH + (x->promises.n ? KEPT_WIDTH : 0);
+}
+
+static int
+bar_width(const struct watch *watch, const struct extras *x)
+{
+    return watch->columns - SIDES - (shows_times(watch, x) ? TIMES_WIDTH : 0) -
+           (x->promises.n ? KEPT_WIDTH : 0);
+}
+
+/* "  97.3% !!": less than its rate, drops, or too long a delay, for as long as the promise says. */
 static void
 print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
            const struct queue_rows *promises)
@@ -50,8 +72,8 @@ print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *
     if (!queues_find_promise(promises, n, &p))
         return;
     double kept = queues_kept(&p);
-    const char *marks[] = {"", "!", "!!"};
-    const char *mark = marks[p.broken + p.drops];
+    const char *marks[] = {"", "!", "!!", "!!!"};
+    const char *mark = marks[p.broken + p.drops + p.slow];
     if (kept >= 0)
         of_printf(w, " %5.1f%% ", 100 * kept);
     else if (*mark)
@@ -59,28 +81,43 @@ print_kept(struct of_wr *w, const struct watch *watch, const struct queue_node *
     of_printf(w, *mark && watch->colour ? "\033[31m%s\033[0m" : "%s", mark);
 }
 
+/* The medians of round trips and of waiting. */
+static void
+print_times(struct of_wr *w, const struct queue_node *n, const struct queue_rows *latencies)
+{
+    struct queue_latency l;
+    char rtt[QUEUE_TIME_TEXT], wait[QUEUE_TIME_TEXT];
+    if (!queues_find_latency(latencies, n, &l))
+        l.rtt.p50 = l.wait.p50 = QUEUE_NO_TIME;
+    of_printf(w, " %6s %6s", queues_print_time(l.rtt.p50, rtt),
+              queues_print_time(l.wait.p50, wait));
+}
+
 static void
 print_queue(struct of_wr *w, const struct watch *watch, const struct queue_node *n,
-            const struct watch_delta *d, const struct queue_rows *promises)
+            const struct watch_delta *d, const struct extras *x)
 {
     char rate[16], least[16], most[16], backlog[16], both[40];
     const struct qos_counters *k = &n->entry->counters;
     print_name_column(w, n);
     of_printf(w, "%7s ", watch_number(d->bps, rate));
-    watch_bar(w, watch, n, d->bps, bar_width(watch, promises));
+    watch_bar(w, watch, n, d->bps, bar_width(watch, x));
     snprintf(both, sizeof both, "%s/%s", watch_number(n->rate, least), watch_number(n->ceil, most));
     of_printf(w, " %-14s ", n->rate || n->ceil ? both : "");
     of_printf(w, "%8s ", watch_number(k->backlog_bytes, backlog));
     watch_drops(w, watch, d->drops);
-    print_kept(w, watch, n, promises);
+    if (shows_times(watch, x))
+        print_times(w, n, &x->latencies);
+    print_kept(w, watch, n, &x->promises);
 }
 
 static void
-print_heading(struct of_wr *w, const struct watch *watch, const struct queue_rows *promises)
+print_heading(struct of_wr *w, const struct watch *watch, const struct extras *x)
 {
-    int bar = bar_width(watch, promises);
-    of_printf(w, "%-*s%7s %-*s %-14s %8s %8s%s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0,
-              "", "rate/ceil", "backlog", "dropped", promises->n ? "   kept" : "");
+    int bar = bar_width(watch, x);
+    of_printf(w, "%-*s%7s %-*s %-14s %8s %8s%s%s", NAME_WIDTH, "queue", "bit/s", bar > 3 ? bar : 0,
+              "", "rate/ceil", "backlog", "dropped", shows_times(watch, x) ? " rtt ms   wait" : "",
+              x->promises.n ? "   kept" : "");
 }
 
 static enum status
@@ -88,11 +125,11 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
             int64_t elapsed)
 {
     int line = 0;
-    struct queue_rows promises;
-    enum status st = queues_ask_promises(watch->c, view, &promises);
+    struct extras x;
+    enum status st = ask_extras(watch, view, &x);
     if (st)
         return st;
-    print_heading(w, watch, &promises);
+    print_heading(w, watch, &x);
     bool room = watch_end_line(w, watch, &line);
     for (size_t i = 0; i < view->n && room; i++) {
         const struct queue_node *n = &view->v[i];
@@ -103,7 +140,7 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
         if (!room || !is_shown(n))
             continue;
         struct watch_delta d = watch_delta(watch, n, elapsed);
-        print_queue(w, watch, n, &d, &promises);
+        print_queue(w, watch, n, &d, &x);
         room = watch_end_line(w, watch, &line);
     }
     if (!view->n)
@@ -116,8 +153,9 @@ queues_text(struct of_wr *w, const struct watch *watch, const struct queue_view 
 
 static void
 json_queue(struct of_json *j, const struct watch *watch, const struct queue_node *n,
-           const struct queue_rows *promises, int64_t elapsed)
+           const struct extras *x, int64_t elapsed)
 {
+    struct queue_latency l;
     const struct qos_counters *k = &n->entry->counters;
     struct watch_delta d = watch_delta(watch, n, elapsed);
     queues_json_place(j, n);
@@ -135,7 +173,9 @@ json_queue(struct of_json *j, const struct watch *watch, const struct queue_node
     of_json_uint(j, "packets", k->packets);
     of_json_uint(j, "drops", k->drops);
     of_json_end_object(j);
-    queues_json_promise(j, promises, n);
+    queues_json_promise(j, &x->promises, n);
+    if (queues_find_latency(&x->latencies, n, &l))
+        queues_json_latency(j, &l);
 }
 
 static enum status
@@ -144,8 +184,8 @@ queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view 
 {
     double now = watch_time();
     bool first = true;
-    struct queue_rows promises;
-    enum status st = queues_ask_promises(watch->c, view, &promises);
+    struct extras x;
+    enum status st = ask_extras(watch, view, &x);
     for (size_t i = 0; i < view->n && !st; i++) {
         if (!is_shown(&view->v[i]))
             continue;
@@ -155,7 +195,7 @@ queues_json(struct of_wr *w, const struct watch *watch, const struct queue_view 
         of_json_object(&j, NULL);
         of_json_real(&j, "time", now);
         of_json_real(&j, "interval", (double)elapsed / 1e6);
-        json_queue(&j, watch, &view->v[i], &promises, elapsed);
+        json_queue(&j, watch, &view->v[i], &x, elapsed);
         of_json_end_object(&j);
     }
     return st;
@@ -173,9 +213,10 @@ static const char watch_help[] =
     "  count=N          ends after N looks (default: at SIGINT, ^C)\n"
     "Columns: the queue's rate now; a bar as long as its ceiling ('=' up to the guaranteed rate, '+'\n"
     "borrowed, '|' where the guaranteed rate ends); the guaranteed rate and the ceiling; the backlog;\n"
-    "packets dropped in the interval; of classes with promise=TIME the part of the time in which packets\n"
-    "waited that they got their rate, and ! for each that now lasts as long as the promise: less than\n"
-    "the rate, drops.  Without a terminal each look is a block of lines, with --json\n"
+    "packets dropped in the interval; where it was measured the median round trip of the connections that\n"
+    "pass, and how long packets wait in the queue (latency); of classes with promise=TIME the part of the\n"
+    "time in which packets waited that they got their rate, and ! for each that now lasts as long as the\n"
+    "promise: less than the rate, drops, a delay above delay=TIME.  Without a terminal each look is a block of lines, with --json\n"
     "a line for each queue.  A terminal gets colours unless NO_COLOR is set.";
 
 static const struct command rows[] = {

@@ -7,7 +7,8 @@
 static bool
 has_promise(const struct queue_node *node)
 {
-    return node->entry->config.values.v[QOS_PROMISE] != 0;
+    const struct qos_values *v = &node->entry->config.values;
+    return v->v[QOS_PROMISE] || v->v[QOS_DELAY];
 }
 
 enum status
@@ -44,7 +45,10 @@ queues_find_promise(const struct queue_rows *all, const struct queue_node *node,
                                   .backlogged_us = of_get64(p + 32),
                                   .below_us = of_get64(p + 40),
                                   .broken = p[9] & OFP_SERVICE_BROKEN,
-                                  .drops = p[9] & OFP_SERVICE_DROPS};
+                                  .drops = p[9] & OFP_SERVICE_DROPS,
+                                  .slow = p[9] & OFP_SERVICE_DELAY,
+                                  .delay_missed = of_get16(p + 10),
+                                  .delay_us = of_get32(p + 12)};
     return out->below_us <= out->backlogged_us;
 }
 
@@ -70,5 +74,10 @@ queues_json_promise(struct of_json *j, const struct queue_rows *all, const struc
     if (kept >= 0)
         of_json_real(j, "kept", kept);
     of_json_bool(j, "dropping", p.drops);
+    if (node->entry->config.values.v[QOS_DELAY]) {
+        of_json_bool(j, "delay_broken", p.slow);
+        of_json_real(j, "delay_kept", 1 - p.delay_missed / 1e3);
+        of_json_uint(j, "delay_us", p.delay_us);
+    }
     of_json_end_object(j);
 }

@@ -66,7 +66,6 @@ show_counters(struct ctx *c, const struct command *self, char **words, int n)
 static const struct command rows[] = {
     {.name = "counters",
      .subject = SUBJECT_WATCH,
-     .first = {TASK_FIND, "counters", "drops and refusals by reason"},
      .help = "what was dropped, refused and lost, by reason",
      .run = show_counters,
      .asks = true},

@@ -13,9 +13,9 @@
 
 /* ------------------------------------------------------------------ what is wanted */
 
-enum { PACKET_IN, FLOW_REMOVED, PORT_STATUS, ROLE, QOS, PROMISE, DROPS, KINDS };
+enum { PACKET_IN, FLOW_REMOVED, PORT_STATUS, ROLE, QOS, PROMISE, DROPS, DELAY, KINDS };
 static const char *const kinds[KINDS] = {"packet-in", "flow-removed", "port-status", "role",
-                                         "qos",       "promise",      "drops"};
+                                         "qos",       "promise",      "drops",       "delay"};
 
 /* Words of KIND[,KIND...]; none: all. */
 static enum status
@@ -31,7 +31,7 @@ parse_kinds(struct ctx *c, char **words, int n, bool *wanted)
             if (k == KINDS)
                 return say_usage(c,
                                  "unknown kind '%s': use packet-in, flow-removed, port-status, "
-                                 "role, qos, promise or drops",
+                                 "role, qos, promise, drops or delay",
                                  w);
             wanted[k] = true;
         }
@@ -49,7 +49,8 @@ subscribe(struct ctx *c, const bool *wanted)
     struct of_async async = {in, in, port, port, gone, gone};
     uint8_t data[8] = {0};
     uint32_t what = (wanted[QOS] ? OFPMON_QOS : 0u) | (wanted[ROLE] ? OFPMON_ROLES : 0u) |
-                    (wanted[PROMISE] ? OFPMON_PROMISES : 0u) | (wanted[DROPS] ? OFPMON_DROPS : 0u);
+                    (wanted[PROMISE] ? OFPMON_PROMISES : 0u) | (wanted[DROPS] ? OFPMON_DROPS : 0u) |
+                    (wanted[DELAY] ? OFPMON_DELAYS : 0u);
     of_set32(data, what);
     struct of_experimenter m = {OFP_QOS_EXPERIMENTER, OFP_EXP_MONITOR, {data, sizeof data}};
     enum status st = ask_send(c, OFPT_SET_ASYNC, &async);
@@ -214,6 +215,7 @@ static const char monitor_help[] =
     "  promise          classes with promise=TIME that got less than their rate for so long, and that\n"
     "                   get it again\n"
     "  drops            classes with promise=TIME that dropped packets for so long, and no longer do\n"
+    "  delay            classes with delay=TIME in which packets wait longer, and no longer do\n"
     "Without a KIND, all of them.  Each is a line; with --json, an object.";
 
 static const struct command rows[] = {

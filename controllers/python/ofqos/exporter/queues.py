@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import table
-from ..replies import Entry, Served, parse_dump, parse_service
+from ..replies import Entry, Served, parse_dump, parse_latency, parse_service
 from ..request import decode_params
 from ..units import Curve
 from .bulk import Column, Known, Pick, Values, having, pick, shape_of
@@ -21,7 +21,7 @@ _SERVED = struct.Struct('!IIBB38x')
 _PLAIN = struct.Struct('!IIQQQ8x')              # of OFPMP_QUEUE
 _NUMBERS = 8                                    # of an entry
 _BYTES, _PACKETS, _DROPS, _OVERLIMITS, _MARKS, _BACKLOG_BYTES, _BACKLOG_PACKETS = 0, 1, 2, 3, 5, 6, 7
-_FLAGS, _LENDED, _BORROWED, _BACKLOGGED, _BELOW, _SERVED_NUMBERS = 0, 1, 2, 3, 4, 5
+_FLAGS, _MISSED, _LENDED, _BORROWED, _BACKLOGGED, _BELOW, _SERVED_NUMBERS = 0, 1, 2, 3, 4, 5, 6
 _RATED, _LENDS = 1, 2
 _PARTS = frozenset(('prio', 'ets', 'cake', 'mq', 'mqprio', 'taprio'))      # as a root: their bands are queues
 _MOST = 150_000                                 # entries of a dump: more than there are queues with their schedulers
@@ -175,7 +175,7 @@ class Queues:
         served = _served_at(service)
         self._dump = Known(dump, shape_of(formats, masks))
         n = len(service) // _SERVED.size
-        self._service = Known(service, shape_of(['9xB6x4Q'] * n, [b'\xff' * 9 + b'\3' + b'\xff' * 6 + bytes(32)] * n))
+        self._service = Known(service, shape_of(['9xBH4x4Q'] * n, [b'\xff' * 9 + b'\3' + b'\xff' * 6 + bytes(32)] * n))
         self.bands = {place.key[0] for place in places if place.key[1:] == ('out', 0) and place.sched in _PARTS}
         if not places:
             return
@@ -229,9 +229,9 @@ class Queues:
     def _serve(self, places: Sequence[Place], labels: Sequence[str], served: Mapping[Key, Tuple[int, int]]) -> None:
         at = [served.get(place.key) for place in places]
 
-        def column(name: str, conversion: str, flag: int, number: int, promised: bool,
+        def column(name: str, conversion: str, flag: int, number: int, promised: str,
                    made: Callable[[Sequence[int]], Sequence[Any]]) -> None:
-            which = [each[0] if each and each[1] & flag == flag and (not promised or place.params.get('promise'))
+            which = [each[0] if each and each[1] & flag == flag and (not promised or place.params.get(promised))
                      else None for each, place in zip(at, places)]
             get = pick([_SERVED_NUMBERS * i + number for i in which if i is not None])
             self._column(name, conversion, having(labels, which), lambda: made(get(self._s)))
@@ -239,12 +239,17 @@ class Queues:
         def seconds(values: Sequence[int]) -> List[float]:
             return [value / 1e6 for value in values]
 
-        column('queue_borrowed_packets', '%d', _LENDS, _BORROWED, False, lambda v: v)
-        column('queue_lended_packets', '%d', _LENDS, _LENDED, False, lambda v: v)
-        column('queue_backlogged_seconds', '%.6f', _RATED, _BACKLOGGED, False, seconds)
-        column('queue_below_rate_seconds', '%.6f', _RATED, _BELOW, False, seconds)
-        column('queue_promise_broken', '%d', _RATED, _FLAGS, True, lambda v: [each >> 2 & 1 for each in v])
-        column('queue_promise_dropping', '%d', 0, _FLAGS, True, lambda v: [each >> 3 & 1 for each in v])
+        column('queue_borrowed_packets', '%d', _LENDS, _BORROWED, '', lambda v: v)
+        column('queue_lended_packets', '%d', _LENDS, _LENDED, '', lambda v: v)
+        column('queue_backlogged_seconds', '%.6f', _RATED, _BACKLOGGED, '', seconds)
+        column('queue_below_rate_seconds', '%.6f', _RATED, _BELOW, '', seconds)
+        column('queue_promise_broken', '%d', _RATED, _FLAGS, 'promise', lambda v: [each >> 2 & 1 for each in v])
+        column('queue_promise_dropping', '%d', 0, _FLAGS, 'promise', lambda v: [each >> 3 & 1 for each in v])
+        column('queue_delay_promise_kept_ratio', '%.3f', 0, _MISSED, 'delay', lambda v: [1 - each / 1000 for each in v])
+        column('queue_delay_promise_broken', '%d', 0, _FLAGS, 'delay', lambda v: [each >> 4 & 1 for each in v])
+        self._fixed('queue_delay_promise_seconds', labels, [
+            f"{place.params['delay'] / 1e6:.6f}" if place.params.get('delay') and each else None
+            for place, each in zip(places, at)])
         self._fixed('queue_promise_seconds', labels, [
             f"{place.params['promise'] / 1000:.3f}" if place.params.get('promise') and each else None
             for place, each in zip(places, at)])
@@ -268,6 +273,18 @@ def _served_at(service: bytes) -> Dict[Key, Tuple[int, int]]:
         raise ValueError(f'SERVICE: {len(service)} bytes')
     return {(port, 'in' if direction else 'out', class_id): (i, flags)
             for i, (port, class_id, direction, flags) in enumerate(_SERVED.iter_unpack(service))}
+
+
+def put_latency(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
+    """QOS_LATENCY"""
+    for row in parse_latency(data):
+        labels = {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction,
+                  'queue': _queue(row.class_id)}
+        lines.put('queue_rtt_samples', row.rtt.samples, **labels)
+        for name, us in (('rtt_median', row.rtt.p50), ('rtt_p90', row.rtt.p90), ('rtt_p99', row.rtt.p99),
+                         ('rtt_path', row.path_us), ('delay_median', row.delay.p50), ('delay_p90', row.delay.p90),
+                         ('delay_p99', row.delay.p99)):
+            lines.put(f'queue_{name}_seconds', None if us is None else f'{us / 1e6:.6f}', **labels)
 
 
 def put_plain(lines: Lines, data: bytes, names: Mapping[int, str], only: Optional[Set[int]]) -> None:

@@ -194,7 +194,8 @@ enum async_kind {
     ASYNC_QOS,
     ASYNC_ROLE,
     ASYNC_PROMISE,
-    ASYNC_DROPS
+    ASYNC_DROPS,
+    ASYNC_DELAYS
 };
 
 /* Encodes a message (xid 0) once and sends it to every connection whose role and masks want the

@@ -10,6 +10,7 @@
 #include <dataplane/worker-watch.h>
 #include <group/groups.h>
 #include <group/meters.h>
+#include <latency/probes.h>
 #include <normal/normal.h>
 #include <normal/vlans.h>
 #include <port/port.h>
@@ -54,6 +55,7 @@ struct dp {
     uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */
     struct worker **workers;
     struct capture_set *capture; /* RCU; NULL: nobody captures */
+    struct probes probes;        /* of round trips; set before workers start */
     struct offload_kinds
         *kinds; /* RCU; what workers ask the control thread for; NULL: nothing, as no
                                   * packets are handled in the kernel (offload-sample.h) */

@@ -23,6 +23,8 @@ struct sw_port;
 
 /* The default of `entries`: fewer on machines with little memory, or very many processors. */
 uint32_t sw_offload_entries_default(uint64_t memory);
+/* Round trips that the kernel's programs measure; control NULL: none. */
+struct probes sw_offload_probes(const struct sw *sw);
 /* Bytes in the kernel; 0: it handles nothing. */
 uint64_t sw_offload_memory(const struct sw *sw);
 

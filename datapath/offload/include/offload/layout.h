@@ -37,7 +37,7 @@
 /* What is done with a packet, in this order.  A packet leaves as its last op says: an output, or
  * nothing, which is a drop. */
 enum offload_kind {
-    OFFLOAD_OUTPUT = 1,  /* arg: ifindex; value: skb->priority */
+    OFFLOAD_OUTPUT = 1,  /* arg: ifindex; value: skb->priority, and in its upper half the queue */
     OFFLOAD_METER,       /* arg: place among the meters */
     OFFLOAD_SET_ETH_DST, /* value: the address in its first six bytes */
     OFFLOAD_SET_ETH_SRC, /* the same */

@@ -10,6 +10,7 @@
 #ifndef OFFLOAD_OFFLOAD_H
 #define OFFLOAD_OFFLOAD_H
 
+#include <latency/probes.h>
 #include <offload/layout.h>
 #include <packet/key.h>
 
@@ -21,6 +22,7 @@ struct offload_options {
     uint32_t entries;   /* at most; a power of two */
     uint64_t linger_ns; /* entries hold so long after the process was killed; 0: they don't */
     bool uso;           /* the ports' rings take super-packets of UDP */
+    uint32_t rtt_slots; /* connections whose round trips are measured; a power of two; 0: none */
 };
 
 /* Bytes in the kernel, which are locked in memory.  Each entry counts apart for each possible processor. */
@@ -156,6 +158,11 @@ void offload_alive(struct offload *o, uint64_t now);
 int offload_meter_new(struct offload *o);
 struct offload_meter *offload_meter(struct offload *o, int place);
 void offload_meter_free(struct offload *o, int place);
+
+/* ------------------------------------------------------------------ round trips */
+
+/* Those of the programs, which workers use as well; its memory lasts until offload_close.  control NULL: there are none. */
+struct probes offload_probes(const struct offload *o);
 
 /* ------------------------------------------------------------------ counters */
 

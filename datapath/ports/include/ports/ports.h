@@ -58,8 +58,8 @@ void sw_ports_disown_all(struct sw *sw);
 /* To be called now and then: forgets those who asked whose the interfaces are. */
 void sw_ports_forget_askers(const struct sw *sw);
 
-/* Lets packets that enter by the port pass a shaper, which has no queues yet; NULL: no longer. */
-void sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s);
+/* By which ports, and what depends on them, follow their queues. */
+struct qos_events sw_ports_qos_events(struct sw *sw);
 
 /* The thread that tells workers and the kernel's entries which ports are live.  -errno. */
 int sw_liveness_start(struct sw *sw);

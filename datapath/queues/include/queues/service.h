@@ -8,7 +8,11 @@
  *
  * While a class has a PROMISE the counters are read all the time, as often as the shortest promise
  * is long.  When a class's promise is broken, or the class has dropped packets for that long, and
- * when this is over, connections are told (docs/extensions.md, QOS_PROMISE). */
+ * when this is over, connections are told (docs/extensions.md, QOS_PROMISE).
+ *
+ * How long packets wait is read with it: as the scheduler says, else what waits by the rate at which it was sent
+ * since the last reading (the ceil, if nothing was).  A class with DELAY_US is read each QOS_DELAY_MS, and judged
+ * each second: nine tenths of the readings should be within what is promised. */
 #ifndef QUEUES_SERVICE_H
 #define QUEUES_SERVICE_H
 
@@ -18,6 +22,21 @@ struct sw;
 struct service;
 
 #define SERVICE_KEEP_NS UINT64_C(300000000000)
+
+#define SERVICE_KINDS  3  /* OFPQPK_ */
+#define SERVICE_DELAYS 16 /* readings of a second that are judged, at most */
+
+/* How long packets wait in a class's queue, as it is judged once a second. */
+struct service_delay {
+    uint32_t promised; /* DELAY_US; 0: nothing is */
+    uint32_t us;       /* at the last reading; LATENCY_NONE: nothing was known */
+    uint8_t source;    /* enum latency_source */
+    uint8_t n;         /* readings of this second so far: */
+    uint32_t second[SERVICE_DELAYS];
+    uint64_t second_us;     /* how long it has lasted */
+    uint32_t p90;           /* of the last whole one; LATENCY_NONE: there was none yet */
+    uint32_t seconds, kept; /* that were judged; of which the promise was kept */
+};
 
 /* What goes on in a class at one reading after another, without a break. */
 struct service_spell {
@@ -37,8 +56,14 @@ struct service_class {
     uint32_t last_lends, last_borrows; /* the kernel's, which wrap */
     uint64_t lended, borrowed;         /* packets */
     uint64_t backlogged_us, below_us;
-    uint32_t promise;               /* ms; 0: none */
-    struct service_spell spells[2]; /* by OFPQPK_: less than its rate; packets dropped */
+    uint32_t backlog; /* bytes that waited at the last reading */
+    uint64_t ceil;    /* bit/s; 0: unknown */
+    uint32_t promise; /* ms; 0: none */
+    bool inner;       /* it has classes below it, and so no packets of its own */
+    struct service_delay delay;
+    struct service_spell
+        spells[SERVICE_KINDS]; /* by OFPQPK_: less than its rate; packets dropped; a
+                                                 * longer delay than promised */
 };
 
 /* Takes over the counts of `was` (NULL: the class is new), and adds the time since: `us`, 0 if
@@ -47,6 +72,10 @@ struct service_class {
  * the error of one reading.  Its promise is broken when the rate has been missed for as long as it
  * says without a break. */
 void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
+
+/* What is told of a promise that is broken for so long; DELAY_US alone has SERVICE_PROMISE_MS. */
+#define SERVICE_PROMISE_MS 1000
+uint32_t sw_service_promise(const struct service_class *c, uint8_t kind);
 
 /* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */
 int sw_service_ask(struct sw *sw);

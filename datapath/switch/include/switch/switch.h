@@ -42,6 +42,7 @@ struct flow_list;
 struct packet_outs;
 struct port_catch_up;
 struct service;
+struct sw_latency;
 struct sw_liveness;
 struct sw_offload;
 struct sw_cutter;
@@ -68,6 +69,7 @@ struct sw_options {
     const char *local_port; /* name of the tap; NULL: none */
     bool force;             /* take interfaces that others have, too */
     bool no_slicing;        /* never change traffic control */
+    unsigned no_latency;    /* 1: round trips are not measured */
     bool qos_keep;          /* leave the queues in the kernel at the end */
     enum qos_foreign qos_foreign;
     const struct qos_sched *qos_leaf; /* below a class without one (qos_set_leaf); NULL: nothing */
@@ -140,6 +142,7 @@ struct sw {
     struct flow_list *flow_list; /* of all flows, being sent to at least one peer; NULL */
     size_t flows_listed;         /* on all lists */
     struct service *service;     /* how queues are served; NULL: nobody has asked */
+    struct sw_latency *latency;  /* how long packets take; NULL: it is not measured */
     struct loop_timer *expiry;   /* of the next flow with a timeout; begins expiry_task */
     struct task expiry_task;
     struct loop_timer *sweep; /* of what NORMAL learnt long ago */

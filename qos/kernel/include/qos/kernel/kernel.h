@@ -154,6 +154,8 @@ struct qos_object {
     bool steered;             /* of a tree below a transmit queue: the filter is there */
     struct qos_values values; /* as far as they can be read back */
     struct qos_counters counters;
+    bool has_delay; /* the scheduler itself says how long packets wait: */
+    uint32_t delay_us;
     uint8_t n_tins; /* of a qdisc that has tins */
     struct qos_tin tins[QOS_TINS_MAX];
 };

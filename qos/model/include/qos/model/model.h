@@ -167,17 +167,23 @@ struct qos_sample {
     uint32_t port_no, class_id; /* class_id 0: the root class */
     enum qos_direction dir;
     bool lends;       /* the kernel counts lends and borrows */
+    bool inner;       /* it has classes below it */
     uint64_t rate;    /* guaranteed, bit/s; 0: nothing is, or it has classes below it */
+    uint64_t ceil;    /* bit/s; 0: unknown */
     uint32_t promise; /* PROMISE, ms; 0: none */
+    uint32_t delay;   /* DELAY_US; 0: none */
+    bool has_delay;   /* the scheduler below it says how long packets wait: */
+    uint32_t delay_us;
     struct qos_counters counters;
 };
 
 typedef void qos_sample_fn(void *ctx, const struct qos_sample *sample);
 
 /* The classes of a port in both directions, in no order.  Costs one dump of classes alone for each
- * direction; if a class has a PROMISE, drops include those of the scheduler below it, as in
- * qos_dump.  The kernel's error. */
-int qos_sample(struct qos *q, uint32_t port_no, qos_sample_fn *fn, void *ctx);
+ * direction.  If a class has a PROMISE or DELAY_US, or `delays` is set, one of qdiscs as well: then drops
+ * include those of the scheduler below it, as in qos_dump, and has_delay may be.  Where flows of their own wait (fq_codel),
+ * delay_us is the longest of them.  The kernel's error. */
+int qos_sample(struct qos *q, uint32_t port_no, bool delays, qos_sample_fn *fn, void *ctx);
 
 /* The tin of this number, from 1, of the CAKE on this class (0: the port's root). */
 typedef void qos_tin_fn(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,
@@ -187,7 +193,9 @@ typedef void qos_tin_fn(void *ctx, uint32_t port_no, enum qos_direction dir, uin
  * error. */
 int qos_each_tin(struct qos *q, qos_tin_fn *fn, void *ctx, struct qos_error *e);
 
-/* The least PROMISE of all classes, ms; 0: none has one.  The kernel isn't asked. */
+/* How often classes must be read for what they are promised, ms: the least PROMISE, and QOS_DELAY_MS if one has
+ * DELAY_US.  0: none is promised anything.  The kernel isn't asked. */
+#define QOS_DELAY_MS 100
 uint32_t qos_least_promise(const struct qos *q);
 
 /* rate, ceil: of a class, as the kernel has them, bit/s; 0: none, or unknown. */

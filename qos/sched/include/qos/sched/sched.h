@@ -77,6 +77,9 @@ struct qos_sched {
     /* Where the scheduler's own statistics (TCA_STATS_APP) count marked packets: the offset of a
      * uint32_t, plus 1.  0: nowhere. */
     uint16_t marked;
+    /* Where they say how long the packet waited that left last (us), likewise; flow_delay: in those of its
+     * flows, which the kernel shows as classes of it. */
+    uint16_t delay, flow_delay;
     /* Fills in every value that the kernel gets.  One that is absent or 0 gets its default, even
      * if that is the kernel's own: a CHANGE that leaves out a value keeps the old one.  NULL:
      * nothing has a default.  For a class: QOS_RATE and QOS_CEIL too, its guaranteed and its

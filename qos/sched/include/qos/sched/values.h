@@ -81,6 +81,7 @@ enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
     X(DROP_PRECEDENCE, 47, 20)                                                                     \
     X(NAME, 48, 31)                                                                                \
     X(PROMISE, 49, 4)                                                                              \
+    X(DELAY_US, 50, 4)                                                                             \
     X(OVERSUBSCRIBE, 51, 1)
 #define QOS_ENUM_PROP(name, type, bytes) OFP_QOS_PROP_##name = type,
 enum ofp_qos_prop { OFP_QOS_PROP_NONE, OFP_QOS_PROP_ROWS(QOS_ENUM_PROP) OFP_QOS_PROP_END };
@@ -134,6 +135,7 @@ enum qos_slot {
     QOS_DROP_BATCH = OFP_QOS_PROP_DROP_BATCH,
     QOS_OFFLOAD = OFP_QOS_PROP_OFFLOAD,
     QOS_PROMISE = OFP_QOS_PROP_PROMISE,
+    QOS_DELAY = OFP_QOS_PROP_DELAY_US,
     QOS_OVERSUBSCRIBE = OFP_QOS_PROP_OVERSUBSCRIBE,
     QOS_CEIL = OFP_QOS_PROP_END, /* fixed, bit/s */
     QOS_PRIO,                    /* fixed */

@@ -28,6 +28,11 @@ enum status ask_multipart_send(struct ctx *c, uint16_t mp, const void *body);
 enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
                              struct of_bytes *reply);
 
+/* The same, where the caller does without: other switches, and older ones, have no such request.  False: no answer, of
+ * which nothing is said. */
+bool ask_experimenter_if_known(struct ctx *c, uint32_t exp_type, struct of_bytes request,
+                               struct of_bytes *reply);
+
 /* STATUS of ofqos: lines "KEY=VALUE" of printable characters, with a newline between two. */
 enum status ask_status(struct ctx *c, char **lines);
 /* The same, where the caller does without: other switches have no such request.  False: no answer, of which

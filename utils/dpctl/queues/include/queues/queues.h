@@ -90,9 +90,12 @@ struct queue_promise {
     bool rated;                       /* it has a rate to be judged by */
     uint64_t backlogged_us, below_us; /* packets waited; it got less than its rate meanwhile */
     bool broken, drops;               /* for as long as the promise says, until now */
+    bool slow;                        /* likewise: packets wait longer than DELAY_US */
+    unsigned delay_missed; /* seconds in which they did, per mille of those that were judged */
+    uint32_t delay_us;     /* nine tenths of the last second they waited no longer */
 };
 
-/* Asks the switch only where a class of the view has a PROMISE. */
+/* Asks the switch only where a class of the view has a PROMISE or a DELAY_US. */
 enum status queues_ask_promises(struct ctx *c, const struct queue_view *view,
                                 struct queue_rows *out);
 
@@ -107,6 +110,41 @@ double queues_kept(const struct queue_promise *p);
 /* The member "promise", an object; nothing where queues_find_promise finds none. */
 void queues_json_promise(struct of_json *j, const struct queue_rows *all,
                          const struct queue_node *node);
+
+/* -------------------------------------------------------------- latency (latency.c) */
+
+#define QUEUE_NO_TIME   UINT32_MAX /* no sample in that time */
+#define QUEUE_TIME_TEXT 16
+
+/* us */
+struct queue_figures {
+    uint64_t samples;
+    uint32_t min, p50, p90, p99;
+};
+
+struct queue_latency {
+    uint32_t port_no, class_id;
+    bool in;
+    uint32_t seconds; /* that the figures are of */
+    struct queue_figures rtt, wait;
+    uint32_t path;  /* the least round trip of ten minutes */
+    uint8_t source; /* of `wait` */
+};
+
+enum status queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class,
+                               struct queue_rows *out);
+/* Of all; none of a switch that knows no such request. */
+struct queue_rows queues_latency_if_known(struct ctx *c);
+struct queue_latency queues_latency_at(const struct queue_rows *rows, size_t i);
+/* False: the node is no class, or nothing is known of it. */
+bool queues_find_latency(const struct queue_rows *rows, const struct queue_node *node,
+                         struct queue_latency *out);
+const char *queues_latency_source(uint8_t source);
+
+/* Members of an object. */
+void queues_json_latency(struct of_json *j, const struct queue_latency *l);
+/* In ms: "12.3"; "-": there is none. */
+const char *queues_print_time(uint32_t us, char buf[QUEUE_TIME_TEXT]);
 
 /* -------------------------------------------------------------- tins (tins.c) */
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How long packets take, for each queue of a port: round trips (probes.h), and how long they wait in the queue itself.
+ * Control thread.
+ *
+ * Percentiles are of the last LATENCY_SPAN_MS.  A window keeps LATENCY_KEPT values, so of many samples it takes one
+ * in LATENCY_SPAN_MS / LATENCY_KEPT: every part of the time counts the same.  A value is kept to 0.1 %. */
+#ifndef LATENCY_LATENCY_H
+#define LATENCY_LATENCY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LATENCY_SPAN_MS 10000u
+#define LATENCY_KEPT    128u
+#define LATENCY_MOST    16384u     /* queues that are followed, at 1.2 KB each */
+#define LATENCY_NONE    UINT32_MAX /* no sample in that time */
+
+struct latency;
+
+/* Of the room of a queue. */
+struct latency_key {
+    uint32_t port_no, class_id; /* class_id 0: the port itself, which has no queues */
+    uint8_t in;                 /* the queue is of what enters by the port */
+};
+
+/* Who says how long packets wait.  The numbers are QOS_LATENCY's. */
+enum latency_source {
+    LATENCY_SCHEDULER = 1, /* the scheduler itself */
+    LATENCY_CLOCK = 2,     /* the kernel's clock, of packets that pass */
+    LATENCY_BACKLOG = 3,   /* what waits, at the rate that the queue gets */
+};
+
+/* us; LATENCY_NONE. */
+struct latency_figures {
+    uint64_t samples; /* since the queue is followed */
+    uint32_t min, p50, p90, p99;
+};
+
+struct latency_view {
+    struct latency_key key;
+    struct latency_figures rtt, delay;
+    uint32_t path; /* least round trip of the last ten minutes */
+    uint8_t source;
+};
+
+struct latency *latency_new(void); /* NULL: no memory */
+void latency_free(struct latency *l);
+
+/* A sample.  now: ns, never less than before.  Where there is no memory, or too many queues are followed already, it
+ * is counted as lost. */
+void latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_t now);
+void latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
+                   enum latency_source source, uint64_t now);
+uint64_t latency_lost(const struct latency *l);
+
+/* The queue is gone: if there is one of this name again, it begins anew. */
+void latency_forget(struct latency *l, const struct latency_key *k);
+/* All of a port. */
+void latency_forget_port(struct latency *l, uint32_t port_no);
+
+/* Calls fn in the order of port, direction and class.  port_no, class_id: UINT32_MAX: all.  0 or -ENOMEM. */
+typedef void latency_fn(void *ctx, const struct latency_view *v);
+int latency_each(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t now,
+                 latency_fn *fn, void *ctx);
+
+/* The p-th percentile (nearest rank) of n values, which it sorts.  LATENCY_NONE: n is 0. */
+uint32_t latency_percentile(uint32_t *v, size_t n, unsigned p);
+
+#endif

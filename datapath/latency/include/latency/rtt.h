@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Round trips of connections that pass, measured without a packet of our own: included by the workers and by the
+ * programs in the kernel (offload/bpf/rtt.h), which share this memory.
+ *
+ * A packet that leaves by a port is the probe; the packet that comes in by that port and acknowledges it ends it.
+ * So a sample is what lies behind the port: the queue that the probe went into, the way there, the host, and
+ * the way back.
+ *
+ * TCP (RFC 9293): a segment with data, or a SYN, until its last byte is acknowledged.  What would spoil it is
+ * left out:
+ * - a connection in which anything was sent again, or came out of order, until all of that is acknowledged
+ *   (RFC 6298, 3: Karn's algorithm);
+ * - the last segment of a burst, whose acknowledgement a receiver may hold back (RFC 1122, 4.2.3.2): a probe
+ *   counts only if another segment followed within RTT_FOLLOWS_NS, so that the receiver had to answer.  Of a
+ *   super-packet the first segment is the probe.
+ * Timestamps (RFC 7323) are not needed: a segment that was sent again is seen by its number.
+ * ICMP and ICMPv6: echo request to its reply.
+ *
+ * A connection is only looked at now and then, because that costs a cache line and some 50 ns: its gate, which it
+ * shares with others, is shut for RTT_EVERY after a probe, and open while one is on its way.
+ *
+ * Each connection has one place, found by a hash with a secret; both its directions are in one cache line.  Two
+ * processors may write a place at once: then samples are lost.  A connection of which a sample was taken keeps
+ * its place for RTT_KEEPS s; others' places are given to whoever comes, so a flood of new connections can't
+ * take away those that are measured. */
+#ifndef LATENCY_RTT_H
+#define LATENCY_RTT_H
+
+#include <linux/types.h>
+
+#define RTT_RING       4096 /* samples that nobody has read yet; later ones overwrite them */
+#define RTT_GATES      1024
+#define RTT_OPEN       0  /* a gate; else the time (rtt_ticks) from which on it is open, not 0 */
+#define RTT_TICK       22 /* 2^22 ns: 4 ms */
+#define RTT_EVERY      4  /* ticks */
+#define RTT_FOLLOWS_NS 10000000u
+#define RTT_MOST_NS    10000000000u /* a longer round trip is taken for a lost packet */
+#define RTT_KEEPS      16
+
+/* ------------------------------------------------------------------ shared memory */
+
+enum rtt_state {
+    RTT_NONE,
+    RTT_ARMED,  /* a segment came; the next one, if it follows it, is a probe */
+    RTT_ALONE,  /* a probe is on its way; it counts once another segment follows, */
+    RTT_FLYING, /* or as it is */
+    RTT_AGAIN,  /* something was sent again, or is missing: until `end` is acknowledged */
+};
+
+/* One direction of a connection. */
+struct rtt_way {
+    __u32 high;    /* the sequence number behind the last byte that was sent, unless RTT_NONE */
+    __u32 end;     /* that acknowledges the probe */
+    __u64 sent_at; /* CLOCK_MONOTONIC, ns */
+    __u32 ifindex; /* where it left; */
+    __u16 queue;   /* 0: by none */
+    __u8 state;    /* enum rtt_state */
+    __u8 zero;
+};
+
+struct rtt_slot {
+    __u32 sig;     /* of the connection; 0: the place is free */
+    __u8 seen;     /* when last, in units of about a second, */
+    __u8 answered; /* a sample was taken */
+    __u16 zero;
+    struct rtt_way way[2];
+    __u64 zeros;
+} __attribute__((aligned(64)));
+
+struct rtt_sample {
+    __u32 number; /* of all, from 1; 0: being written */
+    __u32 us;
+    __u32 ifindex;
+    __u32 queue;
+};
+
+struct rtt_control {
+    __u32 on;
+    __u32 slots; /* - 1; a power of two less one */
+    __u64 secret[4];
+    __u32 samples; /* so far */
+    __u32 zero;
+    __u32 gate[RTT_GATES];
+};
+
+/* ------------------------------------------------------------------ a packet */
+
+struct rtt_ends {
+    __u64 src[2], dst[2]; /* IP addresses; of IPv4 in the first one */
+    __u16 sport, dport;   /* of ICMP both: the identifier */
+    __u32 ifindexes;      /* sum of those where it came in and goes out */
+};
+
+struct rtt_seen {
+    __u32 sig;
+    __u8 dir; /* which of the connection's two */
+    __u8 acks;
+    __u8 syn;            /* answered at once, as an echo request is */
+    __u8 echo;           /* 0: TCP; else an ICMP echo, and `len` of a reply is 0 */
+    __u32 seq, ack, len; /* of TCP with SYN and FIN */
+    __u32 first;         /* of these, what the first segment of a super-packet has */
+    __u32 ifindex;       /* where it leaves */
+    __u16 queue;
+    __u64 about; /* the time, some ms old at most, ns */
+};
+
+#ifndef RTT_INLINE
+#define RTT_INLINE inline
+#endif
+
+/* ------------------------------------------------------------------ gates */
+
+static RTT_INLINE __u32
+rtt_ticks(__u64 ns)
+{
+    return (__u32)(ns >> RTT_TICK) | 1;
+}
+
+static RTT_INLINE __u32 *
+rtt_gate(struct rtt_control *c, __u16 sport, __u16 dport)
+{
+    return &c->gate[(sport ^ dport) & (RTT_GATES - 1)];
+}
+
+/* Need a segment of TCP not be looked at? */
+static RTT_INLINE int
+rtt_is_shut(const __u32 *gate, __u8 syn, __u64 about)
+{
+    __u32 from = *(const volatile __u32 *)gate;
+    return !syn && from != RTT_OPEN && (__s32)(rtt_ticks(about) - from) < 0;
+}
+
+/* Once it was looked at.  took: the round trip that it ended, us; 0: none.  A quarter of the time the gate may be open. */
+static RTT_INLINE void
+rtt_leave(__u32 *gate, const struct rtt_slot *s, const struct rtt_seen *p, __u32 took)
+{
+    if (s->sig == p->sig && (s->way[0].state || s->way[1].state))
+        *gate = RTT_OPEN;
+    else if (p->len || took)
+        *gate = rtt_ticks(p->about) + RTT_EVERY + (took >> 12) * 3;
+}
+
+/* ------------------------------------------------------------------ connections */
+
+static RTT_INLINE __u64
+rtt_mix(__u64 h)
+{
+    h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
+    return h ^ h >> 29;
+}
+
+static RTT_INLINE __u64
+rtt_end_hash(const struct rtt_control *c, const __u64 address[2], __u16 port)
+{
+    return rtt_mix((address[0] ^ c->secret[0]) * (c->secret[1] | 1) +
+                   (address[1] ^ c->secret[2]) * (c->secret[3] | 1) + port);
+}
+
+/* The same for both directions, but `dir`. */
+static RTT_INLINE void
+rtt_sign(const struct rtt_control *c, const struct rtt_ends *e, struct rtt_seen *out)
+{
+    __u64 from = rtt_end_hash(c, e->src, e->sport), to = rtt_end_hash(c, e->dst, e->dport);
+    __u64 both = rtt_mix(from + to + e->ifindexes);
+    out->sig = (__u32)(both >> 32) | 1;
+    out->dir = from < to;
+}
+
+/* ------------------------------------------------------------------ measuring */
+
+static RTT_INLINE int
+rtt_claim(struct rtt_slot *s, const struct rtt_seen *p)
+{
+    __u8 now = (__u8)(p->about >> 30);
+    if (s->sig == p->sig) {
+        if (s->seen != now)
+            s->seen = now;
+        return 1;
+    }
+    if (!p->len || (s->sig && s->answered && (__u8)(now - s->seen) < RTT_KEEPS))
+        return 0;
+    s->sig = p->sig;
+    s->seen = now;
+    s->answered = 0;
+    s->way[0].state = s->way[1].state = RTT_NONE;
+    return 1;
+}
+
+/* The other direction's probe is acknowledged.  Returns whether it makes a sample. */
+static RTT_INLINE int
+rtt_answer(struct rtt_slot *s, struct rtt_way *probe, struct rtt_sample *out)
+{
+    __u8 was = probe->state;
+    if (was <= RTT_ARMED)
+        return 0;
+    probe->state = RTT_NONE;
+    if (was != RTT_FLYING)
+        return 0;
+    __u64 took = RTT_CLOCK_NS() - probe->sent_at;
+    if (took > RTT_MOST_NS)
+        return 0;
+    s->answered = 1;
+    out->us = (__u32)((__u32)(took >> 3) / 125); /* 32-bit: nothing to divide 64 bits with */
+    out->ifindex = probe->ifindex;
+    out->queue = probe->queue;
+    return 1;
+}
+
+static RTT_INLINE void
+rtt_begin(struct rtt_way *w, const struct rtt_seen *p, __u32 end, __u8 state)
+{
+    w->end = end;
+    w->ifindex = p->ifindex;
+    w->queue = p->queue;
+    w->sent_at = RTT_CLOCK_NS();
+    w->state = state;
+}
+
+/* A segment with data, SYN or FIN. */
+static RTT_INLINE void
+rtt_segment(struct rtt_way *w, const struct rtt_seen *p)
+{
+    __u32 end = p->seq + p->len;
+    if (p->syn && w->state <= RTT_ARMED) {
+        w->high = end;
+        rtt_begin(w, p, end, RTT_FLYING);
+    } else if (w->state == RTT_NONE) {
+        w->high = end;
+        w->state = RTT_ARMED;
+    } else if (p->seq != w->high) {
+        if ((__s32)(end - w->high) > 0)
+            w->high = end;
+        w->end = w->high;
+        w->state = RTT_AGAIN;
+    } else {
+        w->high = end;
+        if (w->state == RTT_ARMED)
+            rtt_begin(w, p, p->seq + p->first, p->first != p->len ? RTT_FLYING : RTT_ALONE);
+        else if (w->state == RTT_ALONE)
+            w->state = RTT_CLOCK_NS() - w->sent_at < RTT_FOLLOWS_NS ? RTT_FLYING : RTT_NONE;
+        else if (w->state == RTT_FLYING &&
+                 (__s64)(p->about - w->sent_at) > (__s64)RTT_MOST_NS) /* nobody answers */
+            w->state = RTT_NONE;
+    }
+}
+
+/* Follows a packet that leaves by a port.  Returns 1 if it ends a round trip: *out then has all but its number. */
+static RTT_INLINE int
+rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
+{
+    int ends = 0;
+    if (!rtt_claim(s, p))
+        return 0;
+    struct rtt_way *mine = &s->way[p->dir & 1], *other = &s->way[!(p->dir & 1)];
+    if (p->acks && (p->echo ? p->ack == other->end : (__s32)(p->ack - other->end) >= 0))
+        ends = rtt_answer(s, other, out);
+    if (p->len && p->echo)
+        rtt_begin(mine, p, p->seq, RTT_FLYING);
+    else if (p->len)
+        rtt_segment(mine, p);
+    return ends;
+}
+
+#endif
