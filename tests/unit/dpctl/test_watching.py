@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import time
+from unittest import mock
 
 import fixture
 from fixture import MP_REPLY, MP_REQUEST, Dpctl, Switch, entry, error, run
@@ -110,7 +111,7 @@ class Watching(Dpctl):
         self.assertEqual((one['path_us'], one['wait_by']), (20000, 'backlog'))
         self.assertNotIn('rtt', other)
         with Switch(self.promised(measured=True)) as switch:
-            with unittest.mock.patch.dict(os.environ, COLUMNS='100'):
+            with mock.patch.dict(os.environ, COLUMNS='100'):
                 done = self.check(run(switch, 'qos-watch', 'count=1', 'interval=200ms'))
         lines = done.stdout.splitlines()
         self.assertTrue(lines[0].endswith(' rtt ms   wait   kept'), lines[0])
