@@ -458,7 +458,7 @@ def test_addresses_in_a_file(tmp_path):
 def test_the_switch():
     """All that dpctl tells of a real one, by the same names and labels, and nothing else but its own."""
     with Topology(ports=2) as t, Switch(t) as switch:
-        for words in ('cmd=add,port=2,class=10,rate=6mbit,name=voice,promise=500ms', 'cmd=add,port=2,class=11,rate=1mbit',
+        for words in ('cmd=add,port=2,class=10,rate=6mbit,name=voice,promise=500ms,delay=20ms', 'cmd=add,port=2,class=11,rate=1mbit',
                       'cmd=add,port=2,class=12,rate=25%,parent=10', 'cmd=add,port=1,class=11,rate=1mbit,direction=in'):
             switch.dpctl('qos-htb', words)
         switch.dpctl('meter-mod', 'cmd=add,flags=1,meter=1', 'drop:rate=1000')
@@ -498,3 +498,16 @@ def test_the_switch_connects(tmp_path):
                     while value(samples(exporter.get()[2]), 'ofqos_up', dp=switch.dpid) != 0:
                         assert time.monotonic() < end
                         time.sleep(0.1)
+
+
+def test_an_address_that_nobody_is_at():
+    """It is said once, however often it is tried"""
+    said = []
+
+    async def go():
+        async with Switches(['unix:/nobody'], away=lambda address, why: said.append((str(address), why))) as switches:
+            while switches.places[0].untried:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(1.5)            # tried again
+    asyncio.run(go())
+    assert said == [('unix:/nobody', said[0][1])] and 'No such file' in said[0][1]

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import textwrap
 
 import pytest
 
@@ -58,4 +59,4 @@ def test_the_readme_has_its_lines():
     lines = re.search(r'^    (from ofqos import request\n(?:    .*\n)+)', read('README.md'), re.M)[1]
     for call in re.findall(r"qos\.send\(.*\)|parser\.OFPActionSetQueue\(10\), parser\.OFPActionOutput\(2\)", lines):
         assert call in code()
-    compile('\n'.join(line.strip() for line in lines.splitlines()[:2]), 'README.md', 'exec')
+    compile(textwrap.dedent('    ' + lines), 'README.md', 'exec')

@@ -63,6 +63,10 @@ RUN = {
     'docs/ingress.md': {
         'Queues-for-what-enters-by-a-port': Block(Packets([(1, 2)], [Rate(1, 2, 9, 100, offered=1.2)])),
     },
+    'docs/round-trips.md': {
+        'How-long-packets-take': Block(Packets(BETWEEN)),
+        'Promise-a-delay': Block(Packets(BETWEEN), without={'dpctl monitor delay': 'tests/netns/test_latency.py'}),
+    },
     'docs/slices.md': {'Queues': Block(Packets(BETWEEN))},
     'docs/state.md': {
         'Save-and-restore': Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE, replace={'/var/lib/ofqos/': '/tmp/'}),

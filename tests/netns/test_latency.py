@@ -179,6 +179,24 @@ def test_waiting():
         assert 0.8 * full < got.delay.p50 < 1.2 * full, got
         said = switch.dpctl('latency', 'port=2', 'queue=10').stdout
         assert said.rstrip().endswith('backlog')
+        why = switch.dpctl('why-slow').stdout
+        assert why.startswith('port 2, queue 10: packets wait ') and 'at most 1mbit leave' in why
+        assert 'dpctl qos-fq_codel cmd=replace,port=2,class=10' in why
+        slow, = json.loads(switch.dpctl('--json', 'why-slow', 'port=2').stdout)['slow']
+        assert (slow['queue'], slow['where'], slow['wait_by']) == (10, 'queue', 'backlog')
+
+
+def test_slow_behind_the_switch():
+    with switched() as (_, switch, conn, one, two):
+        Ends(one, two).handshake(0)
+        until(lambda: queue(conn, 2, 0), 'a sample')
+        assert switch.dpctl('why-slow').stdout == \
+            'no packets wait: of 1 queue none adds 5 ms in the last ten seconds\n'
+        for n in range(3):
+            time.sleep(0.1)
+            Ends(one, two, ports=(50000 + n, 80)).handshake(WAIT)
+        why = until(lambda: (said := switch.dpctl('why-slow').stdout).startswith('port 2: round trips take ') and said)
+        assert 'It is not this queue' in why and 'home-router port=2' in why
 
 
 @pytest.mark.parametrize('envelope', q.ENVELOPES)

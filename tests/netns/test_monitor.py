@@ -22,11 +22,11 @@ def test_refusals(conn):
     for body in (b'', bytes(4), bytes(7), bytes(9), bytes(12)):
         conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_LEN, of13.EXPERIMENTER,
                           struct.pack('!II', q.EXPERIMENTER_ID, m.MONITOR) + body)
-    for what in (16, 31, 0x80000000):
+    for what in (32, 63, 0x80000000):
         error = conn.expect_error(of13.ET_EXPERIMENTER, q.BAD_PARAM, of13.EXPERIMENTER,
                                   m.message(what))
         assert error.data[:4] == struct.pack('!I', q.EXPERIMENTER_ID)
-        assert b'QOS is 1, ROLES is 2, PROMISES is 4, DROPS is 8' in error.data
+        assert b'QOS is 1, ROLES is 2, PROMISES is 4, DROPS is 8, DELAYS is 16' in error.data
     for exp_type in (m.QOS_CHANGED, m.ROLE_CHANGED, m.QOS_PROMISE):       # of switches only
         conn.expect_error(of13.ET_BAD_REQUEST, of13.BRC_BAD_EXP_TYPE, of13.EXPERIMENTER,
                           struct.pack('!II', q.EXPERIMENTER_ID, exp_type) + bytes(16))

@@ -43,7 +43,8 @@ class Switches:
     """The switches that are connected; `dial` and `listen` are addresses (ofqos.address).
 
     `up(channel)` is called for each that comes, `down(channel, why)` when it is gone, `heard(channel,
-    message)` with what nobody asked for, `turned(why)` of those that are not let in, but no more than people can read.
+    message)` with what nobody asked for, `turned(why)` of those that are not let in, but no more than people can read,
+    `away(address, why)` when an address that is dialed can't be reached, or for another reason than before.
     only_read: be in no controller's way
     (Channel.only_read).  A second connection with the same datapath id is refused while the first one answers."""
 
@@ -52,7 +53,8 @@ class Switches:
                  only_read: bool = False, up: Callable[[Channel], None] = lambda channel: None,
                  down: Callable[[Channel, str], None] = lambda channel, why: None,
                  heard: Optional[Callable[[Channel, bytes], None]] = None,
-                 turned: Callable[[str], None] = lambda why: None, limits: Limits = LIMITS) -> None:
+                 turned: Callable[[str], None] = lambda why: None,
+                 away: Callable[[Address, str], None] = lambda address, why: None, limits: Limits = LIMITS) -> None:
         self.places = [Place(parse_address(text)) for text in dict.fromkeys(dial)]
         self.listen = [parse_address(text) for text in listen]
         self.tls, self.listen_tls, self.only_read, self.limits = tls, listen_tls, only_read, limits
@@ -60,7 +62,7 @@ class Switches:
                 not listen_tls and any(address.kind == 'tls' for address in self.listen):
             raise ValueError('a tls: address needs a key, a certificate and a CA')
         self.refused: Optional[str] = None          # why the last one that came was not let in
-        self._up, self._down, self._heard, self._turned = up, down, heard, turned
+        self._up, self._down, self._heard, self._turned, self._away = up, down, heard, turned, away
         self._told, self._untold = Rate(TOLD_RATE, TOLD_BURST), 0
         self._known: Dict[int, Channel] = {}
         self._tasks: Set[asyncio.Task[None]] = set()
@@ -142,8 +144,8 @@ class Switches:
                 place.datapath_id = channel.datapath_id
                 place.why = await self._serve(channel, place)
             except Away as e:
-                if isinstance(e, Twice) and place.why != str(e):
-                    self._refuse(str(e))
+                if place.why != str(e):
+                    self._refuse(str(e)) if isinstance(e, Twice) else self._away(place.address, str(e))
                 place.why = str(e)
             place.untried = False
             if loop.time() - began > STEADY:

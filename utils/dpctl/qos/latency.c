@@ -127,19 +127,6 @@ print_lines(struct of_wr *w, const struct line *v, size_t n)
         print_line(w, &v[i]);
 }
 
-/* Silence would leave it open why there is nothing. */
-static enum status
-say_nothing_yet(struct ctx *c)
-{
-    char *lines;
-    if (ask_status_if_known(c, &lines) && strstr(lines, "\nlatency=off"))
-        return say_failed(c, "the switch was started with --latency=off, so it measures none");
-    fprintf(stderr,
-            "no samples yet: round trips are taken from TCP connections and pings that pass the "
-            "switch in both directions\n");
-    return DPCTL_OK;
-}
-
 static enum status
 latency(struct ctx *c, const struct command *self, char **words, int n)
 {
@@ -149,7 +136,7 @@ latency(struct ctx *c, const struct command *self, char **words, int n)
     enum status st = keys_take(c, keys, words, n, &q);
     st = st ? st : queues_ask_latency(c, q.port, q.class, &rows);
     if (!st && !rows.n && !c->json)
-        return say_nothing_yet(c);
+        return queues_say_no_latency(c);
     st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
     if (st)
         return st;

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct of_bytes
 question(uint8_t what[8], uint32_t port, uint32_t class)
@@ -33,6 +34,18 @@ queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class, struct queue_ro
     *out = (struct queue_rows){0};
     enum status st = ask_experimenter(c, OFP_EXP_QOS_LATENCY, question(what, port, class), &data);
     return st ? st : take_rows(data, out) ? DPCTL_OK : say_malformed(c);
+}
+
+enum status
+queues_say_no_latency(struct ctx *c)
+{
+    char *lines;
+    if (ask_status_if_known(c, &lines) && strstr(lines, "\nlatency=off"))
+        return say_failed(c, "the switch was started with --latency=off, so it measures none");
+    fprintf(stderr,
+            "no samples yet: round trips are taken from TCP connections and pings that pass the "
+            "switch in both directions\n");
+    return DPCTL_OK;
 }
 
 struct queue_rows

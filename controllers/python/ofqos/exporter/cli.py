@@ -123,8 +123,12 @@ async def run(args: argparse.Namespace) -> int:
         if not 0 < getattr(args, name) <= 300:
             raise ValueError(f"--{name.replace('_', '-')} must be seconds, up to 300")
     own, asked = switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
+
+    def say(text: str) -> None:
+        print(f'ofqos-exporter: {text}', file=sys.stderr, flush=True)
     switches = Switches(addresses, args.accept, only_read=True, limits=LIMITS, tls=own, listen_tls=asked,
-                        turned=lambda why: print(f'ofqos-exporter: not let in: {why}', file=sys.stderr, flush=True))
+                        turned=lambda why: say(f'not let in: {why}'),
+                        away=lambda address, why: None if args.once else say(f'{address}: {why}; it is tried again and again'))
     if args.once:
         return await _once(switches, Collector(switches, args.timeout), args.timeout)
     return await _serve(args, switches)

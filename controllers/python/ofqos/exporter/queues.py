@@ -245,10 +245,10 @@ class Queues:
         column('queue_below_rate_seconds', '%.6f', _RATED, _BELOW, '', seconds)
         column('queue_promise_broken', '%d', _RATED, _FLAGS, 'promise', lambda v: [each >> 2 & 1 for each in v])
         column('queue_promise_dropping', '%d', 0, _FLAGS, 'promise', lambda v: [each >> 3 & 1 for each in v])
-        column('queue_delay_promise_kept_ratio', '%.3f', 0, _MISSED, 'delay', lambda v: [1 - each / 1000 for each in v])
-        column('queue_delay_promise_broken', '%d', 0, _FLAGS, 'delay', lambda v: [each >> 4 & 1 for each in v])
+        column('queue_delay_promise_kept_ratio', '%.3f', 0, _MISSED, 'delay_us', lambda v: [1 - each / 1000 for each in v])
+        column('queue_delay_promise_broken', '%d', 0, _FLAGS, 'delay_us', lambda v: [each >> 4 & 1 for each in v])
         self._fixed('queue_delay_promise_seconds', labels, [
-            f"{place.params['delay'] / 1e6:.6f}" if place.params.get('delay') and each else None
+            f"{place.params['delay_us'] / 1e6:.6f}" if place.params.get('delay_us') and each else None
             for place, each in zip(places, at)])
         self._fixed('queue_promise_seconds', labels, [
             f"{place.params['promise'] / 1000:.3f}" if place.params.get('promise') and each else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 from .. import table
-from ..replies import Counters, Entry, PortQueues, Served
+from ..replies import Counters, Entry, Latency, PortQueues, Served
 from ..request import Request
 from ..units import Curve, Unit, Value, format_value
 
@@ -47,11 +47,12 @@ class Look:
     served: Dict[Tuple[int, str, int], Served] = field(default_factory=dict)
     tins: Dict[Tuple[int, int, int], List[Tin]] = field(default_factory=dict)
     borrowed: Dict[Tuple[int, str, int], float] = field(default_factory=dict)   # the part that was borrowed
+    latencies: Dict[Tuple[int, str, int], Latency] = field(default_factory=dict)
 
 
 def look(time: float, entries: Sequence[Entry], served: Sequence[Served], tins: Sequence[Tin],
-         before: Optional[Look] = None) -> Look:
-    made = Look(time)
+         before: Optional[Look] = None, latencies: Sequence[Latency] = ()) -> Look:
+    made = Look(time, latencies={(each.port, each.direction, each.class_id): each for each in latencies})
     for e in entries:
         made.entries[e.port, direction(e), e.is_class, e.class_id] = e
     for s in served:
@@ -228,7 +229,9 @@ def _node(c: Class, now: Look, before: Optional[Look], seconds: float, way: int)
         'drops_ps': _rounded(per_second(drops, max(then.drops, leaf_then.drops) if then and leaf_then else None,
                                         seconds), 1),
         'marked_ps': _rounded(per_second(leaf.marked, leaf_then.marked if leaf_then else None, seconds), 1)}
-    node.update(_delay(now.tins.get((e.port, way, e.class_id)), n.backlog_bytes, bits))
+    latency = now.latencies.get((e.port, 'in' if way else 'out', e.class_id)) if e.is_class else None
+    node.update(_delay(now.tins.get((e.port, way, e.class_id)), latency, n.backlog_bytes, bits))
+    node.update(rtt_us=latency.rtt.p50 if latency else None, path_us=latency.path_us if latency else None)
     node.update(_served(now, e, way))
     return node
 
@@ -237,10 +240,13 @@ def settings_of(entry: Optional[Entry]) -> Optional[str]:
     return f'{entry.config.scheduler.name} {settings(entry.config)}'.strip() if entry else None
 
 
-def _delay(tins: Optional[List[Tin]], backlog: int, bits: Optional[float]) -> Dict[str, Any]:
-    """CAKE measures it; elsewhere what waits takes this long at the present rate."""
+def _delay(tins: Optional[List[Tin]], latency: Optional[Latency], backlog: int,
+           bits: Optional[float]) -> Dict[str, Any]:
+    """CAKE, CoDel and their like measure it; elsewhere what waits takes this long at the present rate."""
     if tins:
         return {'delay_us': max(t.delay_us for t in tins), 'delay_by': 'measured'}
+    if latency and latency.source == 'scheduler' and latency.delay.p50 is not None:
+        return {'delay_us': latency.delay.p50, 'delay_by': 'measured'}
     if backlog and bits:
         return {'delay_us': int(backlog * 8e6 / bits), 'delay_by': 'estimated'}
     return {'delay_us': None, 'delay_by': None}
@@ -250,9 +256,9 @@ def _served(now: Look, e: Entry, way: int) -> Dict[str, Any]:
     key = e.port, 'in' if way else 'out', e.class_id
     s = now.served.get(key)
     if s is None or not e.is_class:
-        return {'borrowed': None, 'kept': None, 'broken': False, 'dropping': False}
+        return {'borrowed': None, 'kept': None, 'broken': False, 'dropping': False, 'slow': False}
     return {'borrowed': now.borrowed.get(key), 'kept': None if s.kept is None else round(s.kept, 4), 'broken': s.broken,
-            'dropping': s.dropping}
+            'dropping': s.dropping, 'slow': s.delay_broken}
 
 
 def _sum_inner(found: List[Dict[str, Any]]) -> None:

@@ -10,7 +10,8 @@ from .. import changes, wire
 from ..changes import PromiseChange, QosChange, RoleChange
 from ..channel import Channel, joined
 from ..errors import Away, Refused
-from ..replies import PortQueues, parse_dump, parse_ports as parse_queues, parse_service
+from ..replies import (Latency, PortQueues, parse_dump, parse_latency, parse_ports as parse_queues,
+                       parse_service)
 from ..units import format_rate
 from . import ports, tree
 from .hub import Hub
@@ -37,6 +38,7 @@ class Watch:
         self.ports: Dict[int, Port] = {}
         self.queues: List[PortQueues] = []
         self.own = True                     # it knows this project's messages
+        self.measures = True                # and QOS_LATENCY, which older switches lack
         self.trouble: Optional[str] = None  # what it refused, or what was not understood, at the last look
         self.stats: Tuple[float, Dict[int, Stats]] = 0.0, {}
         self.stats_before: Tuple[float, Dict[int, Stats]] = 0.0, {}
@@ -75,12 +77,16 @@ class Watch:
         self.look = self.look_before = None
 
     async def _greet(self) -> None:
-        for build in (ports.set_async,
-                      lambda xid: changes.monitor(xid, qos=True, roles=True, promises=True, drops=True)):
-            try:
-                await self.channel.ask(build)
-            except Refused:
-                pass                        # it tells less
+        def monitor(delays: bool) -> Callable[[int], bytes]:
+            return lambda xid: changes.monitor(xid, qos=True, roles=True, promises=True, drops=True, delays=delays)
+        asked: List[List[Callable[[int], bytes]]] = [[ports.set_async], [monitor(True), monitor(False)]]
+        for choices in asked:               # an older switch knows no delays
+            for build in choices:
+                try:
+                    await self.channel.ask(build)
+                    break
+                except Refused:
+                    pass                    # it tells less
         said = ports.parse_desc(await self._standard(lambda xid: ports.ask(ports.MP_DESC, xid)))
         if said and said != UNNAMED and not self._named:
             self.name = said[:60]
@@ -118,6 +124,16 @@ class Watch:
                 self.trouble = str(e)
             return []
 
+    async def _latencies(self) -> List[Latency]:
+        """An older switch does not measure any."""
+        if not self.own or not self.measures:
+            return []
+        try:
+            return parse_latency(joined(await self.channel.ask(wire.ask_latency)))
+        except (Refused, ValueError, struct.error):
+            self.measures = False
+            return []
+
     async def _look(self, deep: bool) -> None:
         now = asyncio.get_running_loop().time
         self.trouble = None
@@ -134,8 +150,9 @@ class Watch:
         served = await self._own(lambda xid: wire.ask(wire.SERVICE, xid), parse_service)
         cakes = any(e.config.scheduler.name == 'cake' for e in entries)
         tins = await self._own(lambda xid: wire.ask(tree.TINS, xid), tree.parse_tins) if cakes else []
+        latencies = await self._latencies()
         last = self.look if self.look and taken - self.look.time < OLD * self.interval else None
-        self.look, self.look_before = tree.look(taken, entries, served, tins, last), last
+        self.look, self.look_before = tree.look(taken, entries, served, tins, last, latencies), last
 
     # ------------------------------------------------------------------ what it tells unasked
 
@@ -194,6 +211,10 @@ class Watch:
         if c.kind == 'rate':
             text = (f'{name} of port {port} got {format_rate(c.sent)}/s of its {format_rate(c.rate)}/s for {seconds}'
                     if c.broken else f'{name} of port {port} is served as promised again, after {seconds}')
+        elif c.kind == 'delay':
+            text = (f'packets wait {c.sent / 1e3:.1f} ms in {name} of port {port}, longer than the promised '
+                    f'{c.rate / 1e3:.1f} ms' if c.broken
+                    else f'{name} of port {port} keeps its delay again, after {seconds}')
         else:
             text = (f'{name} of port {port} dropped {c.dropped} packets in {seconds}' if c.broken
                     else f'{name} of port {port} drops no more, after {seconds}')

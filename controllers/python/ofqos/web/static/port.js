@@ -18,7 +18,7 @@ function makeTree(tree) {
   const body = h('tbody', {});
   const section = h('section', {class: 'panel queues'});
   const title = h('h2', {}), about = h('span', {class: 'mute'}), state = h('span', {class: 'chip warn', hidden: true});
-  const heads = [['Queue'], ['Now', 'n'], ['From its guarantee to its ceiling', 'c-bar'], ['Lately', 'c-spark'], ['Borrowed', 'n'], ['Waits', 'n'], ['Delay', 'n'], ['Dropped', 'n'], ...(me.may_change ? [['Change', 'n']] : [])];
+  const heads = [['Queue'], ['Now', 'n'], ['From its guarantee to its ceiling', 'c-bar'], ['Lately', 'c-spark'], ['Borrowed', 'n'], ['Waits', 'n'], ['Delay', 'n'], ['Round trip', 'n'], ['Dropped', 'n'], ...(me.may_change ? [['Change', 'n']] : [])];
   section.append(h('header', {}, title, about, state),
     h('div', {class: 'scroll'}, h('table', {class: 'cards'}, h('caption', {class: 'off'}, `Queues, ${tree.direction}`),
       h('thead', {}, h('tr', {}, heads.map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), body)),
@@ -29,8 +29,8 @@ function makeTree(tree) {
 }
 
 function makeRow(n, change) {
-  const names = ['name', 'sub', 'now', 'pps', 'rate', 'ceil', 'borrowed', 'waits', 'packets', 'delay', 'drops', 'dropsPs', 'chips'];
-  const p = Object.fromEntries(names.map((k) => [k, h(['sub', 'pps', 'packets', 'dropsPs'].includes(k) ? 'small' : 'span', {})]));
+  const names = ['name', 'sub', 'now', 'pps', 'rate', 'ceil', 'borrowed', 'waits', 'packets', 'delay', 'rtt', 'path', 'drops', 'dropsPs', 'chips'];
+  const p = Object.fromEntries(names.map((k) => [k, h(['sub', 'pps', 'packets', 'path', 'dropsPs'].includes(k) ? 'small' : 'span', {})]));
   p.name.className = 'name';
   p.pps.className = 'pps';
   p.now.className = 'now';
@@ -42,7 +42,7 @@ function makeRow(n, change) {
   const row = h('tr', {class: n.inner ? 'inner' : null}, h('th', {scope: 'row', class: 'three'}, who),
     cell('Now', 'n end now-cell', p.now, ' ', p.pps), cell(null, 'c-bar wide', p.bar, h('div', {class: 'scale'}, p.rate, p.ceil)), cell(null, 'c-spark wide', p.spark),
     cell('Borrowed', 'n', p.borrowed), cell('Waits', 'n', p.waits, ' ', p.packets),
-    cell('Delay', 'n', p.delay), cell('Dropped', 'n', p.drops, ' ', p.dropsPs), me.may_change && cell(null, 'n c-change', button || ''));
+    cell('Delay', 'n', p.delay), cell('Round trip', 'n', p.rtt, ' ', p.path), cell('Dropped', 'n', p.drops, ' ', p.dropsPs), me.may_change && cell(null, 'n c-change', button || ''));
   row.parts = p;
   return row;
 }
@@ -62,12 +62,14 @@ function updateRow(row, n) {
   say(p.packets, n.waiting ? `${count(n.waiting)}\u00a0p` : '');
   p.waits.className = n.backlog ? '' : 'zero';
   say(p.delay, n.delay_us === null ? '–' : `${n.delay_by === 'estimated' ? '≈\u00a0' : ''}${micros(n.delay_us)}`);
+  say(p.rtt, n.rtt_us === null ? '–' : micros(n.rtt_us));
+  say(p.path, n.rtt_us === null || n.path_us === null || n.rtt_us <= n.path_us ? '' : `${micros(n.rtt_us - n.path_us)}\u00a0of it in queues`);
   say(p.drops, count(n.drops));
   say(p.dropsPs, n.drops_ps ? perSecond(n.drops_ps) : '');
   p.drops.className = n.drops_ps ? 'bad' : n.drops ? '' : 'zero';
   p.bar.set(n.bps, n.rate, n.ceil, n.rate || 0);
   p.spark.set(n.bps, n.rate, n.ceil);
-  const chips = [n.broken && 'below its promise', n.dropping && 'keeps dropping'].filter(Boolean).join(', ');
+  const chips = [n.broken && 'below its promise', n.dropping && 'keeps dropping', n.slow && 'slower than promised'].filter(Boolean).join(', ');
   say(p.chips, chips);
   p.chips.className = chips ? 'chip bad' : '';
   row.classList.toggle('alarm', Boolean(chips));

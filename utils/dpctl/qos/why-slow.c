@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* why-slow: which queue makes packets wait, or whether they wait behind the switch, and what to change. */
+#include <core/command.h>
+#include <core/keys.h>
+#include <core/say.h>
+#include <core/view.h>
+#include <queues/queues.h>
+
+#include <qos/sched/units.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SLOW_US 5000 /* that queues add, or packets wait: less is not worth a word */
+
+struct asked {
+    uint32_t port;
+};
+static const struct key keys[] = {
+    {"port", key_port, KEY_TO(struct asked, port), .bare = KEY_BARE},
+    {NULL},
+};
+
+/* A queue with figures, and what is known of it. */
+struct slow {
+    struct queue_latency l;
+    const struct queue_node *class; /* NULL: a port without queues, or a band */
+    const struct qos_sched *leaf;   /* that somebody asked for; NULL: none, or the switch's own */
+    uint32_t added;                 /* by this queue and those behind it */
+    uint32_t wait;                  /* in this one */
+};
+
+/* ------------------------------------------------------------------ judging */
+
+static uint32_t
+known(uint32_t us)
+{
+    return us == QUEUE_NO_TIME ? 0 : us;
+}
+
+static struct slow
+look_at(const struct queue_latency *l, const struct queue_view *view)
+{
+    uint32_t rtt = known(l->rtt.p50), path = known(l->path);
+    struct slow s = {.l = *l, .added = rtt > path ? rtt - path : 0, .wait = known(l->wait.p50)};
+    for (size_t i = 0; i < view->n; i++) {
+        const struct qos_request *r = &view->v[i].entry->config;
+        if (r->port_no != l->port_no || r->class_id != l->class_id ||
+            (view->v[i].dir == QOS_IN) != l->in)
+            continue;
+        if (r->object_type == OFP_QOS_CLASS)
+            s.class = &view->v[i];
+        else if (!r->sched->classful)
+            s.leaf = r->sched;
+    }
+    return s;
+}
+
+static bool
+is_slow(const struct slow *s)
+{
+    return s->added >= SLOW_US || s->wait >= SLOW_US;
+}
+
+/* Is it this queue where most of the time goes? */
+static bool
+is_here(const struct slow *s)
+{
+    return s->wait >= SLOW_US && s->wait >= s->added / 2;
+}
+
+/* ------------------------------------------------------------------ for people */
+
+static void
+print_place(struct of_wr *w, const struct slow *s)
+{
+    char name[QOS_NAME_ROOM] = "";
+    of_printf(w, "port ");
+    of_print_number(w, &of_fmt_PORT, s->l.port_no);
+    of_printf(w, s->l.in ? ", entering" : "");
+    if (s->class)
+        qos_name_get(&s->class->entry->config.values.v[QOS_NAME], name);
+    if (s->l.class_id == QOS_CLASS_DEFAULT)
+        of_printf(w, ", packets without a queue");
+    else if (s->l.class_id)
+        of_printf(w, ", queue %" PRIu32 "%s%s", s->l.class_id, *name ? " " : "", name);
+}
+
+static void
+print_remedy(struct of_wr *w, const struct slow *s)
+{
+    char rate[QOS_UNIT_TEXT];
+    unsigned port = s->l.port_no, class = s->l.class_id;
+    bool fair = s->l.source == 1 || (s->leaf && !strcmp(s->leaf->name, "fq"));
+    if (!is_here(s))
+        of_printf(
+            w,
+            "\n    It is not this queue. If a slower link comes behind the port, let packets wait here, where "
+            "it can be decided who waits: dpctl qos-apply home-router port=%u up=RATE, with a RATE a little below "
+            "that link's; qos-autorate follows one that changes.",
+            port);
+    else if (!s->class)
+        of_printf(w, "\n    The port itself is full: dpctl top ports shows its load.");
+    else if (!fair)
+        of_printf(
+            w,
+            "\n    A FIFO makes each packet wait for all before it. Let it keep the delay short: dpctl qos-%s "
+            "cmd=%s,port=%u,class=%u",
+            "fq_codel", s->leaf ? "replace" : "add", port, class);
+    else
+        of_printf(
+            w,
+            "\n    Its scheduler keeps the delay as short as its rate allows; more rate shortens it: dpctl "
+            "qos-%s cmd=change,port=%u,class=%u,... with more than %s",
+            s->class->entry->config.sched->name, port, class,
+            qos_format_rate(s->class->ceil, rate));
+}
+
+static void
+print_slow(struct of_wr *w, const struct slow *s)
+{
+    char a[QUEUE_TIME_TEXT], b[QUEUE_TIME_TEXT], c[QUEUE_TIME_TEXT], rate[QOS_UNIT_TEXT];
+    of_printf(w, w->len ? "\n" : "");
+    print_place(w, s);
+    if (s->l.rtt.p50 != QUEUE_NO_TIME)
+        of_printf(w, ": round trips take %s ms, of which the path takes %s and queues add %s",
+                  queues_print_time(s->l.rtt.p50, a), queues_print_time(s->l.path, b),
+                  queues_print_time(s->added, c));
+    if (s->l.wait.p50 != QUEUE_NO_TIME)
+        of_printf(w, "%s packets wait %s ms in this queue",
+                  s->l.rtt.p50 != QUEUE_NO_TIME ? ";" : ":", queues_print_time(s->wait, a));
+    if (is_here(s) && s->class)
+        of_printf(w, ", where %u bytes wait and at most %s leave",
+                  (unsigned)s->class->entry->counters.backlog_bytes,
+                  qos_format_rate(s->class->ceil, rate));
+    of_printf(w, ".");
+    print_remedy(w, s);
+}
+
+/* ------------------------------------------------------------------ for programs */
+
+static void
+json_slow(struct of_json *j, const struct slow *s)
+{
+    of_json_object(j, NULL);
+    of_json_number(j, "port_no", &of_fmt_PORT, s->l.port_no);
+    of_json_text(j, "direction", s->l.in ? "in" : "out");
+    of_json_uint(j, "queue", s->l.class_id);
+    of_json_text(j, "where", is_here(s) ? "queue" : "behind");
+    of_json_uint(j, "added_us", s->added);
+    queues_json_latency(j, &s->l);
+    of_json_end_object(j);
+}
+
+/* ------------------------------------------------------------------ the command */
+
+static size_t
+show(struct ctx *c, struct of_wr *w, const struct queue_rows *rows, const struct queue_view *view)
+{
+    struct of_json json = of_json(w);
+    size_t n = 0;
+    if (c->json) {
+        of_json_object(&json, NULL);
+        of_json_array(&json, "slow");
+    }
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct queue_latency l = queues_latency_at(rows, i);
+        const struct slow s = look_at(&l, view);
+        if (!is_slow(&s))
+            continue;
+        n++;
+        if (c->json)
+            json_slow(&json, &s);
+        else
+            print_slow(w, &s);
+    }
+    if (c->json) {
+        of_json_end_array(&json);
+        of_json_uint(&json, "queues", rows->n);
+        of_json_end_object(&json);
+    }
+    return n;
+}
+
+static enum status
+why_slow(struct ctx *c, const struct command *self, char **words, int n)
+{
+    struct asked q = {OFPP_ANY};
+    struct queue_rows rows;
+    struct queue_view view;
+    enum status st = keys_take(c, keys, words, n, &q);
+    st = st ? st : queues_ask_latency(c, q.port, QOS_ALL_CLASSES, &rows);
+    if (!st && !rows.n && !c->json)
+        return queues_say_no_latency(c);
+    st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
+    if (st)
+        return st;
+    struct of_wr w = of_wr_grow(VIEW_MAX);
+    if (!show(c, &w, &rows, &view) && !c->json)
+        of_printf(&w, "no packets wait: of %zu queue%s none adds %d ms in the last ten seconds",
+                  rows.n, rows.n == 1 ? "" : "s", SLOW_US / 1000);
+    return view_line(c, &w);
+}
+
+static const char why_slow_help[] =
+    "  port=N  only this port\n"
+    "A line for each queue whose connections take at least 5 ms longer than the path's least round trip of\n"
+    "ten minutes, or in which packets wait as long: where the time goes, and what would shorten it.";
+
+static const struct command rows[] = {
+    {.name = "why-slow",
+     .subject = SUBJECT_QOS,
+     .args = "[port=N]",
+     .help = "which queue makes packets wait, and what to change",
+     .text = why_slow_help,
+     .examples = "why-slow\nwhy-slow eth1",
+     .run = why_slow,
+     .asks = true},
+};
+
+const struct command_table commands_why_slow = COMMAND_TABLE(rows);
