@@ -186,6 +186,26 @@ def test_waiting():
         assert (slow['queue'], slow['where'], slow['wait_by']) == (10, 'queue', 'backlog')
 
 
+@pytest.mark.debiankernel
+@pytest.mark.every
+@pytest.mark.parametrize('kind,options', [('codel', {'limit': 20}), ('fq_codel', {'limit': 20}), ('pie', {'limit': 20}),
+                                          ('cake', {'memory_limit': 65536})])
+def test_waiting_as_the_scheduler_says(kind, options, need):
+    """Who measures it is believed: codel's and fq_codel's own time of 20 packets, too"""
+    need(kind)
+    with switched() as (topo, _, conn, _, _):
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+        ask(conn, q.qdisc(q.SCHEDS.index(kind), q.ADD, 2, 10, **options))
+        lat.ask(conn)
+        full = 20 * len(FRAME) * 8 / MBIT * 1e6
+        least = {'codel': 0.5, 'fq_codel': 0.2}.get(kind, 0.1) * full   # fq_codel drops half of a full queue at once
+        with load(topo, conn, 300):
+            until(lambda: (r := queue(conn, 2, 10)) and r.delay.p90 != lat.NONE and r.delay.p90 > least, 'readings')
+            got = queue(conn, 2, 10)
+        assert got.source == lat.SCHEDULER
+        assert 'codel' not in kind or got.delay.p90 < 1.3 * full, got
+
+
 def test_slow_behind_the_switch():
     with switched() as (_, switch, conn, one, two):
         Ends(one, two).handshake(0)

@@ -6,8 +6,9 @@
 #include "lookup.h"
 
 #ifndef RTT_CLOCK_NS /* by tests that run the programs as a process */
-#define RTT_CLOCK_NS() bpf_ktime_get_ns()
-#define RTT_INLINE     __always_inline
+#define RTT_CLOCK_NS()     bpf_ktime_get_ns()
+#define RTT_INLINE         __always_inline
+#define RTT_UNKNOWN(index) asm volatile("" : "+r"(index))
 #endif
 #include <latency/rtt.h>
 
@@ -152,19 +153,25 @@ is_shut(struct __sk_buff *skb, struct rtt_control *c, __u32 where, __u64 about)
                        about);
 }
 
-/* Frames that the kernel hands on without another look at them: by an entry whose addresses stay. */
-static __always_inline void
+/* Might measure() look at it? */
+static __always_inline int
+is_measured(const struct offload_entry *e, __u32 where)
+{
+    __u32 proto = where_proto(where);
+    return (proto == PROTO_TCP || proto == PROTO_ICMP || proto == PROTO_ICMPV6) && !e->covered;
+}
+
+/* Frames that leave by an entry which keeps their addresses.  Not inlined: the stack of all calls is 512 bytes. */
+static __noinline int
 measure(struct __sk_buff *skb, const struct offload_entry *e, __u32 where, __u64 about)
 {
-    __u32 zero = 0, proto = where_proto(where), last = (e->n_ops - 1) & (OFFLOAD_OPS - 1);
-    if ((proto != PROTO_TCP && proto != PROTO_ICMP && proto != PROTO_ICMPV6) || e->covered)
-        return;
+    __u32 zero = 0, last = (e->n_ops - 1) & (OFFLOAD_OPS - 1);
     const struct offload_op *op = &e->op[last];
     struct rtt_control *c = bpf_map_lookup_elem(&rtt_control, &zero);
     if (op->kind != OFFLOAD_OUTPUT || !c || !c->on ||
-        (proto == PROTO_TCP && is_shut(skb, c, where, about)))
-        return;
-    ofqos_round_trip(skb, where, op->value >> 32 << 32 | op->arg, about);
+        (where_proto(where) == PROTO_TCP && is_shut(skb, c, where, about)))
+        return 0;
+    return ofqos_round_trip(skb, where, op->value >> 32 << 32 | op->arg, about);
 }
 
 #endif

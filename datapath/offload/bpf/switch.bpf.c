@@ -307,7 +307,8 @@ carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *
     COUNT(cpu, hits);
     if (drop)
         return end_of(where);
-    measure(skb, e, where, now);
+    if (is_measured(e, where))
+        measure(skb, e, where, now);
     return run_ops(skb, cpu, e, where);
 }
 

@@ -107,6 +107,10 @@ struct rtt_seen {
 #ifndef RTT_INLINE
 #define RTT_INLINE inline
 #endif
+/* Of an index in the kernel's programs, before its bound: Linux 6.1's verifier forgets that of a word on the stack. */
+#ifndef RTT_UNKNOWN
+#define RTT_UNKNOWN(index) (void)(index)
+#endif
 
 /* ------------------------------------------------------------------ gates */
 
@@ -119,7 +123,9 @@ rtt_ticks(__u64 ns)
 static RTT_INLINE __u32 *
 rtt_gate(struct rtt_control *c, __u16 sport, __u16 dport)
 {
-    return &c->gate[(sport ^ dport) & (RTT_GATES - 1)];
+    __u32 i = sport ^ dport;
+    RTT_UNKNOWN(i);
+    return &c->gate[i & (RTT_GATES - 1)];
 }
 
 /* Need a segment of TCP not be looked at? */
@@ -251,7 +257,9 @@ rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
     int ends = 0;
     if (!rtt_claim(s, p))
         return 0;
-    struct rtt_way *mine = &s->way[p->dir & 1], *other = &s->way[!(p->dir & 1)];
+    __u32 dir = p->dir;
+    RTT_UNKNOWN(dir);
+    struct rtt_way *mine = &s->way[dir & 1], *other = &s->way[~dir & 1];
     if (p->acks && (p->echo ? p->ack == other->end : (__s32)(p->ack - other->end) >= 0))
         ends = rtt_answer(s, other, out);
     if (p->len && p->echo)
