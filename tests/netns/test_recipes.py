@@ -32,6 +32,7 @@ PACKETS = {
     'Is-the-promise-kept?': Packets([(1, 2), (2, 3)]),      # its queue has no flow
     # its last flow sends TCP for 10.0.0.1 and metered UDP to port 2: the meter drops what is above 1 Mbit/s
     'Open-vSwitch': Packets([(1, 2), (2, 3)], [Rate(1, 2, 9, 1)]),
+    'A-Linux-bridge,-and-tc': Packets([(1, 2), (2, 3)], [Rate(1, 2, 9, 20, offered=1.3)]),      # what comes in by eth1 is shaped
     'BOFUSS': Packets(one_way=[(1, 2)]),
     'QoSFlow': Packets(one_way=[(2, 1)]),
     'sqm-scripts': Packets([(1, 2), (2, 3)]),       # its last command takes the queues away

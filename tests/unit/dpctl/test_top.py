@@ -121,6 +121,7 @@ class Tables(Dpctl):
         self.assertEqual([(r['name'], r['rate_bps'], r['backlog_bytes']) for r in queues['rows']],
                          [('2 eth2 10', 1000000, 64)])
         self.assertAlmostEqual(queues['rows'][0]['tx_bps'], 1e6, delta=2e5)
+        self.assertIsNone(queues['rows'][0]['rtt_us'])                  # this switch measures none
         with Counting() as switch:
             flows, = self.looks(switch, 'flows', 'count=1', 'interval=200ms')
         self.assertEqual([r['detail'].split(' ')[0] for r in flows['rows']],

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOP_VALUES 8
+#define TOP_VALUES 9
 
 /* A port, a queue, a flow ... at one look.  `v` are counters and states; a switch says all ones
  * where it does not count (TOP_UNKNOWN). */

@@ -10,7 +10,7 @@
 
 #define TOP_FILTER     64
 #define TOP_FLOWS_MAX  100000 /* flows that a look takes in, at most */
-#define TOP_COLUMNS    8
+#define TOP_COLUMNS    10
 #define TOP_NAME_WIDTH 20
 
 struct top;

@@ -93,6 +93,16 @@ queue_text(struct top *t, const struct of_list *ports, const struct queue_node *
     return name;
 }
 
+/* The medians of its round trips and of waiting in it. */
+static void
+take_times(struct top_item *i, const struct queue_rows *rows, const struct queue_node *n)
+{
+    struct queue_latency l;
+    bool known = queues_find_latency(rows, n, &l);
+    i->v[7] = known && l.rtt.p50 != QUEUE_NO_TIME ? l.rtt.p50 : TOP_UNKNOWN;
+    i->v[8] = known && l.wait.p50 != QUEUE_NO_TIME ? l.wait.p50 : TOP_UNKNOWN;
+}
+
 /* Classes; what is below them only where there is no class: of a port without queues, or of bands.
  */
 static enum status
@@ -103,7 +113,10 @@ collect_queues(struct top *t)
     const struct queue_node *last = NULL;
     enum status st = ports_ask(t->c, &ports);
     st = st ? st : queues_view(t->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view);
-    for (size_t k = 0; !st && k < view.n; k++) {
+    if (st)
+        return st;
+    const struct queue_rows times = queues_latency_if_known(t->c);
+    for (size_t k = 0; k < view.n; k++) {
         const struct queue_node *n = &view.v[k];
         const struct qos_request *r = &n->entry->config;
         const struct qos_counters *c = &n->entry->counters;
@@ -126,8 +139,9 @@ collect_queues(struct top *t)
             .v = {c->bytes, c->packets, n->rate, n->ceil, c->marked, c->backlog_bytes, c->drops},
             .name = queue_text(t, &ports, n),
             .detail = class ? "" : r->sched->name};
+        take_times(i, &times, n);
     }
-    return st;
+    return DPCTL_OK;
 }
 
 /* ------------------------------------------------------ meters, groups, tables */
@@ -234,7 +248,9 @@ const struct top_view top_views[] = {
       {"CEIL", "ceil_bps", TOP_STATE, 3, 7},
       {"BACKLOG", "backlog_bytes", TOP_STATE, 5, 8},
       {"DROP/s", "drops_ps", TOP_RATE, 6, 8},
-      {"MARK/s", "marks_ps", TOP_RATE, 4, 8}},
+      {"MARK/s", "marks_ps", TOP_RATE, 4, 8},
+      {"RTT us", "rtt_us", TOP_STATE, 7, 6},
+      {"WAIT us", "wait_us", TOP_STATE, 8, 7}},
      collect_queues},
     {'f',
      "flows",
