@@ -261,13 +261,12 @@ static void
 lost_in_front(void *ctx, int ifindex, const char *why, unsigned seconds)
 {
     const struct sw_offload *f = ctx;
+    const struct sw_port *p = sw_ports_by_ifindex(f->sw, ifindex);
     char then[64] = "the switch's program comes first now";
-    uint32_t no = 0;
     if (seconds)
         snprintf(then, sizeof then, "workers handle the port's packets for %u s", seconds);
-    for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no)
-        if (p->port && p->link.ifindex == ifindex)
-            log_warning(PORT, "port %u (%s): frames were lost: %s; %s", p->no, p->name, why, then);
+    if (p)
+        log_warning(PORT, "port %u (%s): frames were lost: %s; %s", p->no, p->name, why, then);
 }
 
 /* Once a second, and ten times while there are entries.  Without ports there is nothing to do. */

@@ -29,16 +29,6 @@ struct reading {
     bool found;
 };
 
-static const struct sw_port *
-port_of(const struct sw *sw, uint32_t ifindex)
-{
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port && !p->files && (uint32_t)p->link.ifindex == ifindex)
-            return p;
-    return NULL;
-}
-
 /* The first class on the way out. */
 static void
 take_class(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t ceil)
@@ -51,7 +41,7 @@ take_class(void *ctx, const struct qos_entry *entry, uint64_t rate, uint64_t cei
 static void
 find_queue(struct reading *r, const struct rtt_sample *s)
 {
-    const struct sw_port *p = port_of(r->sw, s->ifindex);
+    const struct sw_port *p = sw_ports_by_ifindex(r->sw, (int)s->ifindex);
     r->ifindex = s->ifindex;
     r->queue = s->queue;
     r->found = p != NULL;

@@ -41,11 +41,8 @@ set_number(struct cache_actions *a, enum oxm_field f, uint64_t n)
 static uint32_t
 port_of(const struct sw *sw, int ifindex)
 {
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port && !p->files && p->link.ifindex == ifindex)
-            return p->no;
-    return OFPP_ANY;
+    const struct sw_port *p = sw_ports_by_ifindex(sw, ifindex);
+    return p ? p->no : OFPP_ANY;
 }
 
 static void

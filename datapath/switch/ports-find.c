@@ -30,3 +30,13 @@ sw_ports_by_name(const struct sw *sw, const char *name)
             return p;
     return NULL;
 }
+
+struct sw_port *
+sw_ports_by_ifindex(const struct sw *sw, int ifindex)
+{
+    struct sw_port *p;
+    for (uint32_t no = 0; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->port && !p->files && p->link.ifindex == ifindex)
+            return p;
+    return NULL;
+}

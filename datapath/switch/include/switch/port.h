@@ -59,6 +59,8 @@ sw_port_env(const struct sw_port *p)
 struct sw_port *sw_ports_find(const struct sw *sw, uint32_t no);
 /* Returns the next port above `no` (0: the first), or NULL.  OFPP_LOCAL is last. */
 struct sw_port *sw_ports_next(const struct sw *sw, uint32_t no);
+/* Of an interface that is attached now. */
+struct sw_port *sw_ports_by_ifindex(const struct sw *sw, int ifindex);
 
 /* NULL: no port has this name. */
 struct sw_port *sw_ports_by_name(const struct sw *sw, const char *name);
