@@ -15,6 +15,7 @@
 #define POLICIES_MAX 1024
 #define DEPTH_MAX    7 /* HTB has 8 levels, one of them the root class */
 #define FRAME_BITS   (1514 * 8)
+#define DELAY_LEAST  1000 /* us, of DELAY_US */
 
 struct compiler {
     struct of_parse *p;
@@ -371,22 +372,25 @@ oversubscribe(const struct compiler *c, enum qos_direction dir, const struct pol
     return (all ? bits > all : ppm > ALL_PPM) ? ",oversubscribe=yes" : "";
 }
 
+/* What has a latency is promised it, and CoDel begins to drop at half of that. */
 static int
 put_policy(struct compiler *c, const struct policy *a)
 {
     const struct profile_line *line = a->line;
-    char rate[QOS_UNIT_TEXT], parent[32] = "";
+    char rate[QOS_UNIT_TEXT], target[QOS_UNIT_TEXT], parent[32] = "", delay[48] = "";
+    if (a->latency && a->latency_us >= DELAY_LEAST && !a->children)
+        snprintf(delay, sizeof delay, ",delay=%s", qos_format_time(a->latency_us, target));
     if (a->parent)
         snprintf(parent, sizeof parent, ",parent=%u", (unsigned)a->parent->class_id);
-    int err = put_line(c, line, "htb class=%u%s%s%s,rate=%s,ceil=%s,prio=%d%s",
+    int err = put_line(c, line, "htb class=%u%s%s%s,rate=%s,ceil=%s,prio=%d%s%s",
                        (unsigned)a->class_id, a->name ? ",name=" : "", a->name ? a->name : "",
                        parent, rate_of(a, rate), a->limit.text ? a->limit.text : "100%",
-                       a->latency ? 0 : 1, oversubscribe(c, a->dir, a));
+                       a->latency ? 0 : 1, delay, oversubscribe(c, a->dir, a));
     if (!err && a->others)
         err = put_line(c, line, "htb default=%u", (unsigned)a->class_id);
     if (!err && a->latency && !a->children)
-        err =
-            put_line(c, line, "try fq_codel class=%u,target=%s", (unsigned)a->class_id, a->latency);
+        err = put_line(c, line, "try fq_codel class=%u,target=%s", (unsigned)a->class_id,
+                       qos_format_time(a->latency_us / 2, target));
     for (unsigned i = 0; !err && i < a->n_rules; i++)
         err = put_line(c, line, "map queue=%u,%s", (unsigned)a->class_id, a->rules[i]);
     return err;

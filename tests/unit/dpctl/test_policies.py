@@ -31,8 +31,8 @@ class Policies(fixture.Dry):
             guarantee 10% for others
             limit 50% for dst=10.9.0.2''')
         self.assertEqual(queues, [
-            'htb default=6', 'htb class=0,rate=20mbit', 'htb class=1,rate=2mbit,ceil=100%,name=voice',
-            'fq_codel class=1,target=10ms',
+            'htb default=6', 'htb class=0,rate=20mbit',
+            'htb class=1,rate=2mbit,ceil=100%,name=voice,delay=10ms', 'fq_codel class=1,target=5ms',
             'htb class=2,prio=1,rate=50%,ceil=80%,name=office',
             'htb class=3,prio=1,parent=2,rate=60%,ceil=100%',
             'htb class=4,ceil=5mbit,prio=1,parent=2,rate=20%',
@@ -47,7 +47,7 @@ class Policies(fixture.Dry):
         self.assertEqual(lines, [
             'qos-htb cmd=add,port=1,default=1',
             'qos-htb cmd=add,port=1,class=0,rate=8mbit,overhead=44,linklayer=atm',
-            'qos-htb cmd=add,port=1,class=1,rate=1mbit,ceil=100%'])
+            'qos-htb cmd=add,port=1,class=1,rate=1mbit,ceil=100%,delay=20ms'])
 
     def test_beside_classes(self):
         """Numbers of classes in the file stay theirs; names go both ways."""
@@ -149,9 +149,10 @@ class Policies(fixture.Dry):
                                   kernel=True),
                          self.dry('total 20mbit\nguarantee 2mbit for others', 'port=1', kernel=True))
         zeros = '0' * 700
+        self.assertIn('qos-htb cmd=add,port=1,class=1,rate=2mbit,ceil=100%,delay=10ms', self.dry(
+            HEAD + f'guarantee 2mbit latency 10.{zeros}ms for others', 'port=1', kernel=True))
         for text in (f'guarantee 2.{zeros}mbit for others', f'guarantee 2.{zeros}% for others',
-                     f'limit 2.{zeros}mbit for others',
-                     f'guarantee 2mbit latency 10.{zeros}ms for others'):
+                     f'limit 2.{zeros}mbit for others'):
             said = self.dry(HEAD + text, 'port=1', status=2, kernel=True)
             self.assertTrue(said.startswith('FILE:3: '), said)
             self.assertIn('699 characters', said)
