@@ -102,13 +102,16 @@ def web(profiles):
         made = stack.enter_context(Web(*switches, config={'links': links, 'names': {'4': 'west'}},
                                        options=['--interval', '0.3', '--profiles', str(profiles)]))
         net.exec(2, 'ping', '-c', '1', '10.0.0.1')
-        sender = subprocess.Popen(['ip', 'netns', 'exec', net.host_ns(1), sys.executable, '-c', SENDER])
+        pings = ['ping', '-q', '-i', '0.2', '-w', '600', '10.0.0.2']
+        busy = [subprocess.Popen(['ip', 'netns', 'exec', net.host_ns(1), *words], stdout=subprocess.DEVNULL)
+                for words in ([sys.executable, '-c', SENDER], pings)]
         made.core = core
         try:
             yield made
         finally:
-            sender.kill()
-            sender.wait()
+            for process in busy:
+                process.kill()
+                process.wait()
 
 
 def with_page(test):
@@ -363,6 +366,14 @@ async def test_nothing_is_wider_than_a_phone(page, web):
         wide = await page.js('[document.documentElement.scrollWidth, innerWidth, [...document.querySelectorAll("main *, dialog *")].filter('
                              'e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.tagName).slice(0, 5)]')
         assert wide[0] <= 360 and not wide[2], (name, wide)
+
+
+@with_page
+async def test_round_trips(page, web):
+    """Pings are in no queue of their own"""
+    await signed_in(page, web, PORT)
+    await page.until('[...document.querySelectorAll("main tbody tr")].some((row) => '
+                     'row.textContent.includes("everything else") && /\\d.(µs|ms)/.test(row.textContent))')
 
 
 PICTURES = ('port', 'port-phone', 'network', 'rate', 'trace', 'events')      # of docs/web.md
