@@ -63,7 +63,7 @@ function updateRow(row, n) {
   p.waits.className = n.backlog ? '' : 'zero';
   say(p.delay, n.delay_us === null ? '–' : `${n.delay_by === 'estimated' ? '≈\u00a0' : ''}${micros(n.delay_us)}`);
   say(p.rtt, n.rtt_us === null ? '–' : micros(n.rtt_us));
-  say(p.path, n.rtt_us === null || n.path_us === null || n.rtt_us <= n.path_us ? '' : `${micros(n.rtt_us - n.path_us)}\u00a0of it in queues`);
+  say(p.path, n.rtt_us === null || n.path_us === null || n.rtt_us - n.path_us < 1000 ? '' : `${micros(n.rtt_us - n.path_us)}\u00a0of it in queues`);
   say(p.drops, count(n.drops));
   say(p.dropsPs, n.drops_ps ? perSecond(n.drops_ps) : '');
   p.drops.className = n.drops_ps ? 'bad' : n.drops ? '' : 'zero';
