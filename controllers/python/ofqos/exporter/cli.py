@@ -128,7 +128,7 @@ async def run(args: argparse.Namespace) -> int:
         print(f'ofqos-exporter: {text}', file=sys.stderr, flush=True)
     switches = Switches(addresses, args.accept, only_read=True, limits=LIMITS, tls=own, listen_tls=asked,
                         turned=lambda why: say(f'not let in: {why}'),
-                        away=lambda address, why: None if args.once else say(f'{address}: {why}; it is tried again and again'))
+                        away=lambda address, why: None if args.once else say(f'{why}; it is tried again and again'))
     if args.once:
         return await _once(switches, Collector(switches, args.timeout), args.timeout)
     return await _serve(args, switches)
