@@ -147,6 +147,8 @@ def test_refused():
         assert lat.ask(conn) == []
         said = switch.dpctl('latency')
         assert said.stdout == '' and 'no samples yet' in said.stderr
+        assert 'no port has a class 99' in switch.dpctl('latency', 'queue=99').stderr
+        assert 'port 2 has no class 99' in switch.dpctl('latency', 'port=2,queue=99', check=False).stderr
 
 
 def test_off():

@@ -135,6 +135,11 @@ latency(struct ctx *c, const struct command *self, char **words, int n)
     struct queue_view view = {0};
     enum status st = keys_take(c, keys, words, n, &q);
     st = st ? st : queues_ask_latency(c, q.port, q.class, &rows);
+    if (!st && !rows.n && q.class != QOS_ALL_CLASSES) /* is there such a queue? */
+        st = queues_view(c, q.port, q.class, NULL, &view);
+    if (!st && !rows.n && q.class != QOS_ALL_CLASSES && !view.n)
+        fprintf(stderr, "no port has a class %u: qos-show lists those that there are\n",
+                (unsigned)q.class);
     if (!st && !rows.n && !c->json)
         return queues_say_no_latency(c);
     st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
