@@ -181,6 +181,7 @@ def test_waiting():
         assert 0.8 * full < got.delay.p50 < 1.2 * full, got
         said = switch.dpctl('latency', 'port=2', 'queue=10').stdout
         assert said.rstrip().endswith('backlog')
+        assert ', by the backlog' in switch.dpctl('qos-show', 'port=2').stdout
         why = switch.dpctl('why-slow').stdout
         assert why.startswith('port 2, queue 10: packets wait ') and 'at most 1mbit leave' in why
         assert 'dpctl qos-fq_codel cmd=replace,port=2,class=10' in why
