@@ -327,7 +327,8 @@ sw_offload_open(struct sw *sw)
     struct offload_options opt = {.entries = sw->opt.offload.entries,
                                   .linger_ns = sw->opt.offload.linger_ms * UINT64_C(1000000),
                                   .uso = port_takes_uso(),
-                                  .rtt_slots = probes_slots(machine_memory())};
+                                  .rtt_slots =
+                                      sw->opt.no_latency ? 0 : probes_slots(machine_memory())};
     *why = '\0';
     if (sw->opt.offload.mode == SW_OFFLOAD_OFF) {
         snprintf(why, OFFLOAD_WHY_LEN, "--offload=off");

@@ -2,14 +2,13 @@
 #include <queues/latency.h>
 #include <switch/switch.h>
 
-#include <daemon/log.h>
 #include <daemon/machine-memory.h>
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define BUSY_NS                                                                                    \
-    (NS_PER_S / 10) /* between two looks, so that the ring's 4,096 samples hold 40,000 a second */
+/* Between two looks: the ring's 4,096 samples then hold 40,000 a second. */
+#define BUSY_NS (NS_PER_S / 10)
 
 struct sw_latency {
     struct latency *store;

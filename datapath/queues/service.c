@@ -46,8 +46,9 @@ follow(struct service_spell *now, const struct service_spell *was, bool goes_on,
     now->told = promise && now->us >= promise * UINT64_C(1000);
 }
 
-uint32_t
-sw_service_promise(const struct service_class *c, uint8_t kind)
+/* What is told of a promise that is broken for so long, ms; 0: nothing is promised. */
+static uint32_t
+promise_of(const struct service_class *c, uint8_t kind)
 {
     uint32_t ms = c->promise ? c->promise : SERVICE_PROMISE_MS;
     return kind != OFPQPK_DELAY ? c->promise : c->delay.promised ? ms : 0;
@@ -66,7 +67,6 @@ estimate(struct service_class *now, uint64_t sent, uint64_t us)
 {
     double rate = sent && us ? (double)sent * 1e6 / (double)us : (double)now->ceil / 8;
     double wait = now->backlog ? (rate > 0 ? (double)now->backlog / rate * 1e6 : -1) : 0;
-    now->delay.source = LATENCY_BACKLOG;
     now->delay.us = wait < 0 || wait > 3.6e9 ? LATENCY_NONE : (uint32_t)wait;
 }
 
@@ -75,7 +75,7 @@ static void
 judge(struct service_class *now, const struct service_spell *was, const struct service_spell *step)
 {
     struct service_delay *d = &now->delay;
-    uint32_t ms = sw_service_promise(now, OFPQPK_DELAY);
+    uint32_t ms = promise_of(now, OFPQPK_DELAY);
     struct service_spell second = {.us = d->second_us, .bytes = step->bytes};
     d->p90 = latency_percentile(d->second, d->n, 90);
     d->n = 0;
@@ -128,7 +128,7 @@ sw_service_count(struct service_class *now, const struct service_class *was, uin
     }
     for (uint8_t i = 0; i < SERVICE_KINDS; i++) {
         now->spells[i] = was->spells[i];
-        now->spells[i].told &= sw_service_promise(now, i) != 0;
+        now->spells[i].told &= promise_of(now, i) != 0;
     }
     if (!us)
         return;
@@ -181,7 +181,7 @@ tell_promise(struct sw *sw, uint32_t port_no, const struct service_class *now,
     static const enum async_kind asyncs[SERVICE_KINDS] = {
         [OFPQPK_RATE] = ASYNC_PROMISE, [OFPQPK_DROPS] = ASYNC_DROPS, [OFPQPK_DELAY] = ASYNC_DELAYS};
     enum async_kind async = asyncs[kind];
-    uint32_t promise = sw_service_promise(now, kind);
+    uint32_t promise = promise_of(now, kind);
     if (!promise || n->told == was->spells[kind].told)
         return;
     bool delay = kind == OFPQPK_DELAY;
@@ -259,11 +259,10 @@ take_class(void *ctx, const struct qos_sample *s)
 }
 
 static void
-keep_delay(struct sw *sw, uint32_t port_no, const struct service_class *c, uint64_t now)
+keep_delay(struct latency *store, uint32_t port_no, const struct service_class *c, uint64_t now)
 {
-    struct latency *store = sw_latency(sw);
     const struct latency_key key = {port_no, c->class_id, c->dir == QOS_IN};
-    if (store && !c->inner && c->delay.us != LATENCY_NONE)
+    if (!c->inner && c->delay.us != LATENCY_NONE)
         latency_delay(store, &key, c->delay.us, c->delay.source, now);
 }
 
@@ -271,13 +270,14 @@ keep_delay(struct sw *sw, uint32_t port_no, const struct service_class *c, uint6
 static void
 count_classes(struct sw *sw, struct service_port *now, const struct service_port *was, uint64_t us)
 {
+    struct latency *store = sw_latency(sw);
     for (size_t i = 0, k = 0; i < now->n; i++) {
         while (k < was->n && by_place(&was->v[k], &now->v[i]) < 0)
             k++;
         bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
         sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
-        if (same && us)
-            keep_delay(sw, now->port_no, &now->v[i], now->read_at);
+        if (store && same && us)
+            keep_delay(store, now->port_no, &now->v[i], now->read_at);
         for (uint8_t kind = 0; same && kind < SERVICE_KINDS; kind++)
             tell_promise(sw, now->port_no, &now->v[i], &was->v[k], kind, us);
     }

@@ -157,7 +157,8 @@ static int
 monitor(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
 {
     uint32_t what = of_get32(data.p);
-    uint32_t all = OFPMON_QOS | OFPMON_ROLES | OFPMON_PROMISES | OFPMON_DROPS | OFPMON_DELAYS;
+#define OFPMON_BIT(name, bit) | (bit)
+    uint32_t all = 0 OFPMON_ROWS(OFPMON_BIT);
     if (what & ~all)
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
                         "bits 0x%x are unknown: QOS is 1, ROLES is 2, PROMISES is 4, DROPS is 8, "

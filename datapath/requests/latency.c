@@ -57,8 +57,7 @@ handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     e.err = sw_service_ask(sw);
     if (!e.err && store)
-        e.err = latency_each(store, port_no == OFPP_ANY ? UINT32_MAX : port_no, class_id,
-                             loop_clock(), put_queue, &d);
+        e.err = latency_each(store, port_no, class_id, loop_clock(), put_queue, &d);
     if (!e.err)
         return conn_dump_encoded(c, m, &d.w, entry_len);
     of_wr_free(&d.w);

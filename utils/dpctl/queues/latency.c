@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static struct of_bytes
@@ -84,18 +85,23 @@ queues_latency_at(const struct queue_rows *rows, size_t i)
                                   .wait = figures(of_get64(p + 48), p + 56)};
 }
 
+static int
+by_place(const void *node, const void *entry)
+{
+    const uint8_t *p = entry;
+    return queues_by_place(node, of_get32(p + 4), p[2], of_get32(p + 8));
+}
+
 bool
 queues_find_latency(const struct queue_rows *rows, const struct queue_node *node,
                     struct queue_latency *out)
 {
-    const struct qos_request *r = &node->entry->config;
-    for (size_t i = 0; i < rows->n && r->object_type == OFP_QOS_CLASS; i++) {
-        *out = queues_latency_at(rows, i);
-        if (out->port_no == r->port_no && out->class_id == r->class_id &&
-            out->in == (node->dir == QOS_IN))
-            return true;
-    }
-    return false;
+    const uint8_t *p = node->entry->config.object_type == OFP_QOS_CLASS && rows->n
+                           ? bsearch(node, rows->p, rows->n, OFP_LATENCY_LEN, by_place)
+                           : NULL;
+    if (p)
+        *out = queues_latency_at(rows, (size_t)(p - rows->p) / OFP_LATENCY_LEN);
+    return p;
 }
 
 const char *

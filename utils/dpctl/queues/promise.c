@@ -17,19 +17,22 @@ queues_ask_promises(struct ctx *c, const struct queue_view *view, struct queue_r
     return queues_ask_rows(c, view, has_promise, OFP_EXP_SERVICE, OFP_SERVICE_LEN, out);
 }
 
-/* The order of the reply's entries: port, direction, class. */
+int
+queues_by_place(const struct queue_node *n, uint32_t port, bool in, uint32_t class)
+{
+    const struct qos_request *r = &n->entry->config;
+    if (r->port_no != port)
+        return r->port_no < port ? -1 : 1;
+    if ((n->dir == QOS_IN) != in)
+        return in ? -1 : 1;
+    return r->class_id < class ? -1 : r->class_id > class;
+}
+
 static int
 by_place(const void *node, const void *entry)
 {
-    const struct queue_node *n = node;
-    const struct qos_request *r = &n->entry->config;
     const uint8_t *p = entry;
-    uint32_t port = of_get32(p), class = of_get32(p + 4), in = n->dir == QOS_IN;
-    if (r->port_no != port)
-        return r->port_no < port ? -1 : 1;
-    if (in != p[8])
-        return in < p[8] ? -1 : 1;
-    return r->class_id < class ? -1 : r->class_id > class;
+    return queues_by_place(node, of_get32(p), p[8], of_get32(p + 4));
 }
 
 bool

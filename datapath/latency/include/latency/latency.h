@@ -18,7 +18,7 @@
 
 struct latency;
 
-/* Of the room of a queue. */
+/* Which queue. */
 struct latency_key {
     uint32_t port_no, class_id; /* class_id 0: the port itself, which has no queues */
     uint8_t in;                 /* the queue is of what enters by the port */

@@ -23,8 +23,9 @@ struct service;
 
 #define SERVICE_KEEP_NS UINT64_C(300000000000)
 
-#define SERVICE_KINDS  3  /* OFPQPK_ */
-#define SERVICE_DELAYS 16 /* readings of a second that are judged, at most */
+#define SERVICE_PROMISE_MS 1000 /* where a class with DELAY_US has no PROMISE */
+#define SERVICE_KINDS      3    /* OFPQPK_ */
+#define SERVICE_DELAYS     16   /* readings of a second that are judged, at most */
 
 /* How long packets wait in a class's queue, as it is judged once a second. */
 struct service_delay {
@@ -72,10 +73,6 @@ struct service_class {
  * the error of one reading.  Its promise is broken when the rate has been missed for as long as it
  * says without a break. */
 void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
-
-/* What is told of a promise that is broken for so long; DELAY_US alone has SERVICE_PROMISE_MS. */
-#define SERVICE_PROMISE_MS 1000
-uint32_t sw_service_promise(const struct service_class *c, uint8_t kind);
 
 /* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */
 int sw_service_ask(struct sw *sw);

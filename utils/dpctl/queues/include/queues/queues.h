@@ -86,6 +86,9 @@ enum status queues_ask_rows(struct ctx *c, const struct queue_view *view,
 
 /* -------------------------------------------------------------- promises (promise.c) */
 
+/* For bsearch: where a node is in replies of SERVICE and QOS_LATENCY, which are in order of port, direction, class. */
+int queues_by_place(const struct queue_node *n, uint32_t port, bool in, uint32_t class);
+
 struct queue_promise {
     bool rated;                       /* it has a rate to be judged by */
     uint64_t backlogged_us, below_us; /* packets waited; it got less than its rate meanwhile */
