@@ -208,17 +208,18 @@ latency_free(struct latency *l)
     free(l);
 }
 
-void
+bool
 latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_t now)
 {
     struct series *s = series_of(l, k, now);
     if (!s)
-        return;
+        return false;
     follow_minutes(s, now);
     if (us < s->path[s->minute % MINUTES])
         s->path[s->minute % MINUTES] = us;
     s->rtt_samples++;
     put(&s->rtt, us, now);
+    return us - path_of(s, now) >= LATENCY_SLOW_US;
 }
 
 void

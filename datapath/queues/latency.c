@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "latency-state.h"
+
 #include <queues/latency.h>
+#include <queues/service.h>
 #include <switch/switch.h>
 
 #include <daemon/machine-memory.h>
@@ -10,13 +13,6 @@
 /* Between two looks: the ring's 4,096 samples then hold 40,000 a second. */
 #define BUSY_NS (NS_PER_S / 10)
 
-struct sw_latency {
-    struct latency *store;
-    struct loop_timer *timer;
-    uint32_t read; /* samples */
-    bool own;      /* the probes' memory */
-};
-
 /* ------------------------------------------------------------------ samples */
 
 struct reading {
@@ -26,6 +22,7 @@ struct reading {
     uint32_t ifindex, queue;
     struct latency_key key;
     bool found;
+    bool slow; /* one of the samples */
 };
 
 /* The first class on the way out. */
@@ -58,17 +55,20 @@ take_sample(void *ctx, const struct rtt_sample *s)
     struct reading *r = ctx;
     if (s->ifindex != r->ifindex || s->queue != r->queue)
         find_queue(r, s);
-    if (r->found)
-        latency_rtt(r->sw->latency->store, &r->key, s->us, r->now);
+    if (r->found && latency_rtt(r->sw->latency->store, &r->key, s->us, r->now))
+        r->slow = true;
 }
 
-/* Whether there were any. */
+/* Whether there were any.  While round trips are long it is read how long packets wait, so that who asks later learns
+ * where; if that fails, the next slow sample tries again. */
 static bool
 read_samples(struct sw *sw)
 {
     struct reading r = {.sw = sw, .now = loop_clock()};
     uint32_t before = sw->latency->read;
     probes_read(&sw->dp.probes, &sw->latency->read, take_sample, &r);
+    if (r.slow)
+        sw_service_ask(sw);
     return sw->latency->read != before;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <queues/latency.h>
+#include "latency-state.h"
+
 #include <queues/service.h>
 #include <switch/switch.h>
 
@@ -270,11 +271,11 @@ keep_delay(struct latency *store, uint32_t port_no, const struct service_class *
 static void
 count_classes(struct sw *sw, struct service_port *now, const struct service_port *was, uint64_t us)
 {
-    struct latency *store = sw_latency(sw);
+    struct latency *store = sw->latency ? sw->latency->store : NULL;
     for (size_t i = 0, k = 0; i < now->n; i++) {
         while (k < was->n && by_place(&was->v[k], &now->v[i]) < 0)
             k++;
-        bool same = k < was->n && !by_place(&was->v[k], &now->v[i]);
+        bool same = k < was->n && !by_place(&was->v[k], &now->v[i]) && !was->v[k].gone;
         sw_service_count(&now->v[i], same ? &was->v[k] : NULL, us);
         if (store && same && us)
             keep_delay(store, now->port_no, &now->v[i], now->read_at);
@@ -406,12 +407,28 @@ sw_service_promised(struct sw *sw)
 }
 
 void
+sw_service_forget(struct sw *sw, uint32_t port_no, enum qos_direction dir, uint32_t class_id)
+{
+    const struct service *s = sw->service;
+    const struct service_class key = {.class_id = class_id, .dir = dir};
+    for (size_t i = 0; s && i < s->n; i++) {
+        struct service_port *p = &s->ports[i];
+        struct service_class *c = p->port_no == port_no && p->n
+                                      ? bsearch(&key, p->v, p->n, sizeof *p->v, by_place)
+                                      : NULL;
+        if (c)
+            c->gone = true;
+    }
+}
+
+void
 sw_service_each(const struct sw *sw, sw_service_fn *fn, void *ctx)
 {
     const struct service *s = sw->service;
     for (size_t i = 0; s && i < s->n; i++)
         for (size_t k = 0; k < s->ports[i].n; k++)
-            fn(ctx, s->ports[i].port_no, &s->ports[i].v[k]);
+            if (!s->ports[i].v[k].gone)
+                fn(ctx, s->ports[i].port_no, &s->ports[i].v[k]);
 }
 
 void

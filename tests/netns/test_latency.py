@@ -167,10 +167,10 @@ def test_off():
 # ------------------------------------------------------------------------------ waiting
 
 @contextlib.contextmanager
-def load(topo, conn, rate, number=10):
+def load(topo, conn, rate, number=10, seconds=90):
     conn.flow(apply_actions(set_queue(number), output(2)), match=match(in_port=1), priority=9)
-    with Cbr(topo, 1, (FRAME, rate), seconds=90):
-        yield
+    with Cbr(topo, 1, (FRAME, rate), seconds=seconds) as cbr:
+        yield cbr
 
 
 def test_waiting():
@@ -224,6 +224,20 @@ def test_slow_behind_the_switch():
             Ends(one, two, ports=(50000 + n, 80)).handshake(WAIT)
         why = until(lambda: (said := switch.dpctl('why-slow').stdout).startswith('port 2: round trips take ') and said)
         assert 'It is not this queue' in why and 'home-router port=2' in why
+
+
+def test_asked_afterwards():
+    """Long round trips make the switch read how long packets wait: who asks once the load is over learns where it was"""
+    with switched() as (topo, switch, conn, one, two):
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+        ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 20))
+        conn.flow(apply_actions(set_queue(10), output(2)), match=match(in_port=1), priority=9)
+        for n in range(10):                                             # those that share a place are not all measured
+            Ends(one, two, ports=(50000 + n, 80)).handshake(WAIT if n > 4 else 0)
+        with load(topo, conn, 300, seconds=8) as cbr:
+            cbr.wait()
+        slow, = json.loads(switch.dpctl('--json', 'why-slow').stdout)['slow']
+        assert (slow['queue'], slow['where'], slow['wait_by']) == (10, 'queue', 'backlog')
 
 
 @pytest.mark.parametrize('envelope', q.ENVELOPES)

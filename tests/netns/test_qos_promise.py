@@ -201,6 +201,17 @@ def test_drops_begin_and_end(four_ports, switch, conn):
             nothing_told(who)
 
 
+def test_a_class_made_again_is_another(four_ports, conn):
+    """What was reported of a class that is deleted is not taken back of one with its number."""
+    subscribe(conn, m.DROPS)
+    with overload(four_ports, conn):
+        assert told(conn, m.QOS_PROMISE, LONG)[:5] == (2, 10, 0, m.BROKEN, m.DROPPED)
+        ask(conn, q.htb_class(q.DEL, 2, 10))
+        ask(conn, q.htb_class(q.ADD, 2, 10, 2 * MBIT, promise=300))
+        ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 5))
+        assert told(conn, m.QOS_PROMISE, LONG)[:5] == (2, 10, 0, m.BROKEN, m.DROPPED)
+
+
 def test_drops_of_the_scheduler_below(four_ports, conn, need):
     """Those that CoDel makes of packets that the class has taken; fq_codel is the switch's own."""
     need('fq_codel')

@@ -121,6 +121,23 @@ the_path(void **state)
     latency_free(l);
 }
 
+/* By the path as it is known so far, and only of the same queue. */
+static void
+slow_ones(void **state)
+{
+    struct latency *l = latency_new();
+    const struct latency_key other = {2, 11, 0};
+    assert_false(latency_rtt(l, &queue, 90000, START));
+    assert_false(latency_rtt(l, &queue, 90000 + LATENCY_SLOW_US - 1, START + MS));
+    assert_true(latency_rtt(l, &queue, 90000 + LATENCY_SLOW_US, START + 2 * MS));
+    assert_false(latency_rtt(l, &queue, 100, START + MINUTE));
+    assert_true(latency_rtt(l, &queue, 100 + LATENCY_SLOW_US, START + 10 * MINUTE));
+    assert_false(latency_rtt(l, &queue, 100 + LATENCY_SLOW_US,
+                             START + 12 * MINUTE)); /* another path by now */
+    assert_false(latency_rtt(l, &other, 90000, START));
+    latency_free(l);
+}
+
 static void
 values_to_a_thousandth(void **state)
 {
@@ -183,6 +200,7 @@ main(void)
         cmocka_unit_test(few_samples), cmocka_unit_test(many_samples),
         cmocka_unit_test(the_path),    cmocka_unit_test(values_to_a_thousandth),
         cmocka_unit_test(queues),      cmocka_unit_test(the_bound),
+        cmocka_unit_test(slow_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,11 +62,19 @@ is_slow(const struct slow *s)
     return s->added >= SLOW_US || s->wait >= SLOW_US;
 }
 
-/* Is it this queue where most of the time goes? */
-static bool
-is_here(const struct slow *s)
+/* Where most of the time goes. */
+enum where {
+    HERE,    /* in this queue */
+    BEHIND,  /* it isn't */
+    UNKNOWN, /* nobody has read yet how long packets wait in it */
+};
+
+static enum where
+where_is(const struct slow *s)
 {
-    return s->wait >= SLOW_US && s->wait >= s->added / 2;
+    if (s->class && s->l.wait.p50 == QUEUE_NO_TIME)
+        return UNKNOWN;
+    return s->wait >= SLOW_US && s->wait >= s->added / 2 ? HERE : BEHIND;
 }
 
 /* ------------------------------------------------------------------ for people */
@@ -92,7 +100,13 @@ print_remedy(struct of_wr *w, const struct slow *s)
     char rate[QOS_UNIT_TEXT];
     unsigned port = s->l.port_no, class = s->l.class_id;
     bool fair = s->l.source == 1 || (s->leaf && !strcmp(s->leaf->name, "fq"));
-    if (!is_here(s))
+    enum where where = where_is(s);
+    if (where == UNKNOWN)
+        of_printf(
+            w,
+            "\n    Whether they wait in this queue is not known yet: it is read from now on. Ask again in a few "
+            "seconds, while round trips are long.");
+    else if (where == BEHIND)
         of_printf(
             w,
             "\n    It is not this queue. If a slower link comes behind the port, let packets wait here, where "
@@ -129,7 +143,7 @@ print_slow(struct of_wr *w, const struct slow *s)
     if (s->l.wait.p50 != QUEUE_NO_TIME)
         of_printf(w, "%s packets wait %s ms in this queue",
                   s->l.rtt.p50 != QUEUE_NO_TIME ? ";" : ":", queues_print_time(s->wait, a));
-    if (is_here(s) && s->class)
+    if (where_is(s) == HERE && s->class)
         of_printf(w, ", where %u bytes wait and at most %s leave",
                   (unsigned)s->class->entry->counters.backlog_bytes,
                   qos_format_rate(s->class->ceil, rate));
@@ -146,7 +160,9 @@ json_slow(struct of_json *j, const struct slow *s)
     of_json_number(j, "port_no", &of_fmt_PORT, s->l.port_no);
     of_json_text(j, "direction", s->l.in ? "in" : "out");
     of_json_uint(j, "queue", s->l.class_id);
-    of_json_text(j, "where", is_here(s) ? "queue" : "behind");
+    static const char *const names[] = {
+        [HERE] = "queue", [BEHIND] = "behind", [UNKNOWN] = "unknown"};
+    of_json_text(j, "where", names[where_is(s)]);
     of_json_uint(j, "added_us", s->added);
     queues_json_latency(j, &s->l);
     of_json_end_object(j);

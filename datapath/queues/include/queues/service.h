@@ -2,9 +2,9 @@
 /* How the classes of the ports' queues are served: how long packets waited in each, how long it
  * got less than its guaranteed rate meanwhile, and whether it drops packets.
  *
- * The first one who asks starts it.  From then on the kernel's counters are read once a second, or
- * less often where that takes long: reading takes at most a fiftieth of the control thread's time.
- * Reading stops SERVICE_KEEP_NS after the last request; the counts stay.
+ * A request starts it, or a round trip that queues made longer (latency.c).  From then on the kernel's counters are
+ * read once a second, or less often where that takes long: reading takes at most a fiftieth of the control thread's
+ * time.  Reading stops SERVICE_KEEP_NS after the last of them; the counts stay.
  *
  * While a class has a PROMISE the counters are read all the time, as often as the shortest promise
  * is long.  When a class's promise is broken, or the class has dropped packets for that long, and
@@ -51,6 +51,7 @@ struct service_class {
     enum qos_direction dir;
     bool lends;     /* the kernel counts lending and borrowing (HTB) */
     bool waiting;   /* packets waited at the last reading */
+    bool gone;      /* deleted since */
     uint64_t rate;  /* bit/s; 0: nothing is guaranteed */
     uint64_t bytes; /* sent */
     uint64_t drops; /* of the scheduler below it only where promises are watched */
@@ -79,6 +80,9 @@ int sw_service_ask(struct sw *sw);
 
 /* A class has got a PROMISE: starts reading. */
 void sw_service_promised(struct sw *sw);
+
+/* The class is gone: one with its number is another one, of which nothing was counted or reported yet. */
+void sw_service_forget(struct sw *sw, uint32_t port_no, enum qos_direction dir, uint32_t class_id);
 
 /* The classes of all ports as last read, in order of port, direction and class. */
 typedef void sw_service_fn(void *ctx, uint32_t port_no, const struct service_class *c);
