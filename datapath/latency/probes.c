@@ -24,6 +24,13 @@ probes_slots(uint64_t memory)
     return n;
 }
 
+uint64_t
+probes_bytes(uint32_t slots)
+{
+    return sizeof(struct rtt_control) + (uint64_t)slots * sizeof(struct rtt_slot) +
+           RTT_RING * sizeof(struct rtt_sample);
+}
+
 void
 probes_begin(struct probes *p, uint32_t slots)
 {

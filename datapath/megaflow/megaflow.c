@@ -43,7 +43,10 @@ sw_offload_entries_default(uint64_t memory)
 uint64_t
 sw_offload_memory(const struct sw *sw)
 {
-    return sw->offload ? offload_memory_bytes(sw->opt.offload.entries, machine_processors()) : 0;
+    if (!sw->offload)
+        return 0;
+    uint64_t probes = sw->opt.no_latency ? 0 : probes_bytes(probes_slots(machine_memory()));
+    return offload_memory_bytes(sw->opt.offload.entries, machine_processors()) + probes;
 }
 
 struct probes

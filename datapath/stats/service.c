@@ -34,7 +34,7 @@ put_class(void *ctx, uint32_t port_no, const struct service_class *c)
     of_wr8(w, c->dir == QOS_IN);
     of_wr8(w, flags_of(c));
     of_wr16(w, missed_of(&c->delay));
-    of_wr32(w, c->delay.p90 == LATENCY_NONE ? 0 : c->delay.p90);
+    of_wr32(w, c->delay.promised && c->delay.p90 != LATENCY_NONE ? c->delay.p90 : 0);
     of_wr64(w, c->lended);
     of_wr64(w, c->borrowed);
     of_wr64(w, c->backlogged_us);

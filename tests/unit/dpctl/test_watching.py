@@ -53,15 +53,15 @@ class Watching(Dpctl):
             with Switch(self.counting()) as switch:
                 self.check(run(switch, 'qos-watch', *args), 2)
 
-    def promised(self, measured=False):
-        """A class with a promise that was kept for 3 of 4 s, and one without."""
+    def promised(self, measured=False, waits=(5, 0, 1500, 2000)):
+        """A class with a promise that was kept for 3 of 4 s, and one without.  waits: samples, least, 50 and 90 %"""
         htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
         dump = entry(1, 1, 2, 10, 0, htb + qosmsg.props(promise=500)) + entry(1, 1, 2, 11, 0, htb)
         service = struct.pack('!IIBB6xQQQQ', 2, 10, 0, 15, 0, 0, 4_000_000, 1_000_000) + \
             struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
 
         latency = struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
-                              5, 0, 1500, 2000, 0xffffffff) if measured else b''
+                              *waits, 0xffffffff) if measured else b''
 
         def reply(xid, body):
             asked = struct.unpack_from('!I', body, 12)[0]
@@ -106,10 +106,11 @@ class Watching(Dpctl):
         with Switch(self.promised(measured=True)) as switch:
             done = self.check(run(switch, '--json', 'qos-watch', 'count=1', 'interval=200ms'))
         one, other = (json.loads(line) for line in done.stdout.splitlines())
-        self.assertEqual(one['rtt'], {'samples': 9, 'min_us': 1, 'p50_us': 25000, 'p90_us': 30000, 'p99_us': 40000})
-        self.assertEqual(one['wait'], {'samples': 5, 'min_us': 0, 'p50_us': 1500, 'p90_us': 2000})
-        self.assertEqual((one['path_us'], one['wait_by']), (20000, 'backlog'))
-        self.assertNotIn('rtt', other)
+        latency = one['latency']
+        self.assertEqual(latency['rtt'], {'samples': 9, 'min_us': 1, 'p50_us': 25000, 'p90_us': 30000, 'p99_us': 40000})
+        self.assertEqual(latency['wait'], {'samples': 5, 'min_us': 0, 'p50_us': 1500, 'p90_us': 2000})
+        self.assertEqual((latency['path_us'], latency['wait_by']), (20000, 'backlog'))
+        self.assertNotIn('latency', other)
         with Switch(self.promised(measured=True)) as switch:
             with mock.patch.dict(os.environ, COLUMNS='100'):
                 done = self.check(run(switch, 'qos-watch', 'count=1', 'interval=200ms'))
@@ -117,6 +118,20 @@ class Watching(Dpctl):
         self.assertTrue(lines[0].endswith(' rtt ms   wait   kept'), lines[0])
         self.assertTrue(any(line.endswith('   25.0   1.50  75.0% !!') for line in lines), lines)
         self.assertTrue(all(len(line) < 100 for line in lines), lines)
+
+    def test_why_slow(self):
+        """5 ms are added: by this queue, behind it, or nobody has looked yet"""
+        none = 0xffffffff
+        for waits, where, says in (((5, 0, 5000, 5000), 'queue', 'Let it keep the delay short'),
+                                   ((5, 0, 1500, 2000), 'behind', 'It is not this queue.'),
+                                   ((0, none, none, none), 'unknown', 'Whether they wait in this queue is not known yet')):
+            with self.subTest(where):
+                replies = self.promised(measured=True, waits=waits)
+                with Switch(replies) as switch:
+                    self.assertIn(says, self.check(run(switch, 'why-slow')).stdout)
+                with Switch(replies) as switch:
+                    slow, = json.loads(self.check(run(switch, '--json', 'why-slow')).stdout)['slow']
+                self.assertEqual((slow['where'], slow['added_us']), (where, 5000))
 
     def watch_on_terminal(self, **env):
         """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""

@@ -59,17 +59,6 @@ struct extras {
 };
 
 static void
-json_latency(struct of_json *j, const struct queue_node *node, const struct queue_rows *rows)
-{
-    struct queue_latency l;
-    if (!queues_find_latency(rows, node, &l))
-        return;
-    of_json_object(j, "latency");
-    queues_json_latency(j, &l);
-    of_json_end_object(j);
-}
-
-static void
 json_node(struct of_json *j, const struct queue_node *node, const struct extras *x)
 {
     const struct qos_counters *n = &node->entry->counters;
@@ -90,7 +79,7 @@ json_node(struct of_json *j, const struct queue_node *node, const struct extras 
     of_json_uint(j, "backlog_packets", n->backlog_packets);
     json_tins(j, node, &x->tins);
     queues_json_promise(j, &x->promises, node);
-    json_latency(j, node, &x->latencies);
+    queues_json_node_latency(j, node, &x->latencies);
     queues_json_config(j, r);
     of_json_end_object(j);
 }

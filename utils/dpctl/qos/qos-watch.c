@@ -155,7 +155,6 @@ static void
 json_queue(struct of_json *j, const struct watch *watch, const struct queue_node *n,
            const struct extras *x, int64_t elapsed)
 {
-    struct queue_latency l;
     const struct qos_counters *k = &n->entry->counters;
     struct watch_delta d = watch_delta(watch, n, elapsed);
     queues_json_place(j, n);
@@ -174,8 +173,7 @@ json_queue(struct of_json *j, const struct watch *watch, const struct queue_node
     of_json_uint(j, "drops", k->drops);
     of_json_end_object(j);
     queues_json_promise(j, &x->promises, n);
-    if (queues_find_latency(&x->latencies, n, &l))
-        queues_json_latency(j, &l);
+    queues_json_node_latency(j, n, &x->latencies);
 }
 
 static enum status

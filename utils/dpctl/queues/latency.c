@@ -144,6 +144,18 @@ queues_json_latency(struct of_json *j, const struct queue_latency *l)
         of_json_text(j, "wait_by", queues_latency_source(l->source));
 }
 
+void
+queues_json_node_latency(struct of_json *j, const struct queue_node *node,
+                         const struct queue_rows *rows)
+{
+    struct queue_latency l;
+    if (!queues_find_latency(rows, node, &l))
+        return;
+    of_json_object(j, "latency");
+    queues_json_latency(j, &l);
+    of_json_end_object(j);
+}
+
 const char *
 queues_print_time(uint32_t us, char buf[QUEUE_TIME_TEXT])
 {

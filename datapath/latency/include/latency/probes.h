@@ -27,6 +27,9 @@ struct probes {
 /* So many places for connections where the machine has this much memory: 256 to 4,096, at 64 bytes. */
 uint32_t probes_slots(uint64_t memory);
 
+/* What so many take, with all that belongs to them. */
+uint64_t probes_bytes(uint32_t slots);
+
 /* Sets them up in memory that is zero. */
 void probes_begin(struct probes *p, uint32_t slots);
 /* Memory of our own.  0 or -ENOMEM. */

@@ -148,6 +148,9 @@ const char *queues_latency_source(uint8_t source);
 
 /* Members of an object. */
 void queues_json_latency(struct of_json *j, const struct queue_latency *l);
+/* The object "latency" of a node, if anything is known of it. */
+void queues_json_node_latency(struct of_json *j, const struct queue_node *node,
+                              const struct queue_rows *rows);
 /* In ms: "12.3"; "-": there is none. */
 const char *queues_print_time(uint32_t us, char buf[QUEUE_TIME_TEXT]);
 
