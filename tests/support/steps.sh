@@ -36,22 +36,10 @@ meson_test() {
 # c_tests DIRECTORY [TEST...]: the cmocka programs, the golden files, the fuzzers' corpora
 c_tests() {
     heading "meson test in $1"
-    local ok bad skip names
+    local ok bad skip
     meson_test "$1" "${@:2}"
     cp "$1/meson-logs/testlog.txt" "$results/testlog-$1.txt"
-    mapfile -t names < <(meson_failed "$results/meson.log")
-    if few "$bad" && [ ${#names[@]} = "$bad" ]; then
-        again "meson test $1" "${names[@]}"
-        local passed_before=$ok skipped_before=$skip
-        meson_test "$1" "${names[@]}"
-        bad=$((${#names[@]} - ok)) ok=$((passed_before + ok)) skip=$skipped_before
-    fi
     count "meson test $1" "$ok" "$bad" "$skip"
-}
-
-again() {
-    heading "$1, once more: ${*:2}"
-    note "$1" "did not pass at first: ${*:2}"
 }
 
 # finish [LINE...]: what could not be tested, after the LINEs; the sums

@@ -2,7 +2,8 @@
 # What tests/run makes of the programs that it runs: how many passed, failed, were skipped.  To be
 # sourced; $results is a directory of the run's own.
 #
-# Whatever ends badly without saying how many tests failed counts as one that did.
+# Whatever ends badly without saying how many tests failed counts as one that did.  A test that failed has failed:
+# none runs a second time.
 
 passed=0 failed=0 summary=()
 step_began=0 took='' # the step's seconds, where it has not gone on in the foreground
@@ -21,8 +22,6 @@ left_out() {
     printf '%s\t%s\n' "$2" "$1: $3" >>"$results/left-out"
 }
 
-few() { [ "$1" -gt 0 ] && [ "$1" -le 5 ]; }
-
 add_up() { local sum; read -r sum || sum=0; echo $((${sum:-0})); }
 
 # meson_sums LOG STATUS: what `meson test` said at its end -> ok, bad, skip
@@ -31,12 +30,6 @@ meson_sums() {
     bad=$(sed -n 's/^\(Fail\|Unexpected Pass\|Timeout\): *//p' "$1" | paste -sd+ | add_up)
     skip=$(sed -n 's/^Skipped: *//p' "$1" | paste -sd+ | add_up)
     [ "$2" = 0 ] || [ "$bad" -gt 0 ] || bad=1
-}
-
-# meson_failed LOG: the names of the tests that did not pass
-meson_failed() {
-    local results='FAIL|TIMEOUT|ERROR|INTERRUPT|UNEXPECTEDPASS'
-    sed -n -E "s,^ *[0-9]*/[0-9]* [^/]* / ([^ ]*) *($results) .*,\1,p" "$1" | sort -u
 }
 
 # pytest_sums LOG STATUS: pytest's own last line -> ok, bad, skip
@@ -52,10 +45,9 @@ pytest_sums() {
     [ "$2" = 0 ] || [ "$2" = 5 ] || [ "$bad" -gt 0 ] || bad=1
 }
 
-# pytest_again LOG STATUS NUMBER: so many tests had failed and were run once more -> ok, bad.
-# One that is skipped or gone this time has failed all the same.
-pytest_again() {
-    pytest_sums "$1" "$2"
-    [ "$ok" -le "$3" ] || ok=$3
-    bad=$(($3 - ok))
+# pytest_count NAME STATUS LOG: counts what pytest did
+pytest_count() {
+    local ok bad skip
+    pytest_sums "$3" "$2"
+    count "$1" "$ok" "$bad" "$skip"
 }
