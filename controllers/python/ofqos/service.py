@@ -256,7 +256,7 @@ class Qos(framework.App):  # type: ignore[misc]
                 self._waiting.pop((datapath, xid), None)
         return waiter.heard
 
-    @framework.handler.set_ev_cls(_EVENTS, _ALIVE)  # type: ignore[misc]
+    @framework.handler.set_ev_cls(_EVENTS, _ALIVE)  # type: ignore
     def _on_message(self, ev: Any) -> None:
         waiter = self._waiting.get((ev.msg.datapath, ev.msg.xid))
         if waiter is None:
@@ -267,7 +267,7 @@ class Qos(framework.App):  # type: ignore[misc]
         else:
             waiter.heard.append(raw)
 
-    @framework.handler.set_ev_cls(  # type: ignore[misc]
+    @framework.handler.set_ev_cls(  # type: ignore
         framework.ofp_event.EventOFPStateChange, framework.handler.DEAD_DISPATCHER)
     def _on_dead(self, ev: Any) -> None:
         gone = [w for (dp, _), w in list(self._waiting.items()) if dp is ev.datapath]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import Dict, Iterator, List, Mapping, Tuple
+from typing import Dict, Iterator, List, Mapping, Tuple, cast
 
 from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters
 from .lines import Lines, label, rate_text
@@ -91,7 +91,7 @@ def put_groups(lines: Lines, data: bytes) -> None:
 
 def _counts(what: str, data: bytes) -> Iterator[Tuple[int, int]]:
     _whole(what, data, _COUNTS)
-    return _COUNTS.iter_unpack(data)  # type: ignore[return-value]
+    return cast(Iterator[Tuple[int, int]], _COUNTS.iter_unpack(data))
 
 
 def _bands(data: bytes) -> Dict[int, Tuple[int, List[Tuple[int, int]]]]:

@@ -19,6 +19,6 @@ _OURS = {_event.EventOFPQueueStatsReply: 'queue_stats', _event.EventOFPExperimen
 class QueueGauge(_gauge.Gauge):  # type: ignore[misc]
     """Gauge, which also hears of queues"""
 
-    @_handler.set_ev_cls(list(_OURS), _handler.MAIN_DISPATCHER)  # type: ignore[misc]
+    @_handler.set_ev_cls(list(_OURS), _handler.MAIN_DISPATCHER)  # type: ignore
     def on_queues(self, event: Any) -> None:
         self._update_watcher(_OURS[type(event)], event)

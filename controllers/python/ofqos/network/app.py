@@ -11,7 +11,8 @@ import ssl
 import struct
 import threading
 import time
-from typing import Any, Dict, Optional, Sequence, Tuple
+from functools import partial
+from typing import Any, Callable, Dict, Optional, Sequence, Tuple
 
 from .. import changes, wire
 from ..channel import Channel
@@ -23,6 +24,10 @@ from .switches import SwitchGate
 
 MOST_LINES = 100000             # that wait for a slow reader; then some are lost, and the next says how many
 FLOW_REMOVED, DELETED = 11, 2   # OFPRR_DELETE
+
+
+def _in_thread(do: Callable[[], object]) -> None:
+    threading.Thread(target=do, daemon=True).start()
 
 
 class App:
@@ -43,11 +48,11 @@ class App:
         """Ends by leave() or end().  OSError: it can't listen."""
         loop = asyncio.get_running_loop()
         for signum, do in (signal.SIGTERM, self.leave), (signal.SIGINT, self.leave), (signal.SIGHUP, self.reload):
-            loop.add_signal_handler(signum, lambda do=do: threading.Thread(target=do, daemon=True).start())
+            loop.add_signal_handler(signum, partial(_in_thread, do))
         async with self.switches:
             self.instance.start()
             if self.options.once:
-                threading.Thread(target=self.once, daemon=True).start()
+                _in_thread(self.once)
             await asyncio.Event().wait()
 
     def say(self, event: str, **more: Any) -> None:

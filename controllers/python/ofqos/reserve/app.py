@@ -67,7 +67,7 @@ class Reserve(framework.App):  # type: ignore[misc]
 
     # ------------------------------------------------------------------ events
 
-    @handler.set_ev_cls(ofp_event.EventOFPStateChange,  # type: ignore[misc]
+    @handler.set_ev_cls(ofp_event.EventOFPStateChange,  # type: ignore
                         [handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER])
     def on_state(self, ev: Any) -> None:
         dp = ev.datapath
@@ -75,14 +75,14 @@ class Reserve(framework.App):  # type: ignore[misc]
             come = ev.state == handler.MAIN_DISPATCHER
             self.jobs.put(lambda: self.switch_up(dp) if come else self.switch_down(dp))
 
-    @handler.set_ev_cls(ofp_event.EventOFPPortStatus,   # type: ignore[misc]
+    @handler.set_ev_cls(ofp_event.EventOFPPortStatus,   # type: ignore
                         handler.MAIN_DISPATCHER)
     def on_port(self, ev: Any) -> None:
         dp, desc = ev.msg.datapath, ev.msg.desc
         gone = ev.msg.reason == dp.ofproto.OFPPR_DELETE
         self.jobs.put(lambda: self.port(dp, desc, gone))
 
-    @handler.set_ev_cls(ofp_event.EventOFPPacketIn,     # type: ignore[misc]
+    @handler.set_ev_cls(ofp_event.EventOFPPacketIn,     # type: ignore
                         handler.MAIN_DISPATCHER)
     def on_packet(self, ev: Any) -> None:
         place = Place(ev.msg.datapath.id, ev.msg.match['in_port'])
@@ -201,8 +201,12 @@ class Reserve(framework.App):  # type: ignore[misc]
             self.say('not used', place=str(place), why=why)
         return 0 if why else rate
 
+    def is_current(self, dp: Any) -> bool:
+        """Not a connection whose switch has come by a newer one"""
+        return self.switches.dps.get(dp.id) is dp
+
     def switch_down(self, dp: Any) -> None:
-        if self.switches.dps.get(dp.id) is dp:
+        if self.is_current(dp):
             del self.switches.dps[dp.id]
             self.engine.switch_down(dp.id)
             self.left[dp.id] = time.monotonic()
@@ -210,7 +214,7 @@ class Reserve(framework.App):  # type: ignore[misc]
 
     def port(self, dp: Any, desc: Any, gone: bool) -> None:
         place = Place(dp.id, desc.port_no)
-        if self.switches.dps.get(dp.id) is not dp or place.port >= dp.ofproto.OFPP_MAX:
+        if not self.is_current(dp) or place.port >= dp.ofproto.OFPP_MAX:
             return
         up = not gone and is_up(dp, desc)
         capacity = self.engine.books.capacity.get(place, 0)
@@ -232,7 +236,7 @@ class Reserve(framework.App):  # type: ignore[misc]
         for switch in [s for s, at in self.left.items() if now - at >= self.set.patience]:
             del self.left[switch]
             self.engine.lost(switch)
-            self.forget_places(lambda place, switch=switch: place.switch == switch)  # type: ignore[misc]
+            self.forget_places(lambda place, switch=switch: place.switch == switch)  # type: ignore
         silent = {a for a, at in self.heard_in.items() if self.round - at > LLDP_LOST
                   and self.both_connected(a)}
         if silent:
