@@ -62,6 +62,7 @@ help_print(void)
         print_task(task);
     }
     printf("\n"
+           "dpctl tour           a walk through these on a throw-away lab (as root)\n"
            "dpctl help COMMAND   what the command takes\n"
            "dpctl help all       every command and option, also dpctl --help=all\n");
 }
@@ -126,7 +127,8 @@ enum status
 help_command(struct ctx *c, const struct command *k)
 {
     struct of_wr w = of_wr_grow(1 << 20);
-    of_printf(&w, "usage: dpctl SWITCH %s %s\n%s\n", k->name, k->args ? k->args : "", k->help);
+    of_printf(&w, "usage: dpctl %s%s %s\n%s\n", k->alone ? "" : "SWITCH ", k->name,
+              k->args ? k->args : "", k->help);
     if (k->alias)
         of_printf(&w, "Another name: %s\n", k->alias);
     if (k->examples)

@@ -114,6 +114,11 @@ check_options(struct ctx *c, const struct command *k)
         return say_usage(c, "%s has no --to", k->name);
     if (c->once && !(k->options & COMMAND_ONCE))
         return say_usage(c, "%s has no --once", k->name);
+    if (c->yes && !(k->options & COMMAND_YES))
+        return say_usage(c, "%s has no --yes", k->name);
+    if (k->alone && c->address)
+        return say_usage(c, "%s takes no switch, and can't be in a file: type  dpctl %s", k->name,
+                         k->name);
     return DPCTL_OK;
 }
 
@@ -296,6 +301,7 @@ connect_and_run(struct invocation *v, char **words, int n)
     enum status st = address ? DPCTL_OK : take_bridge(c, &words, &n, &address);
     if (st)
         return st;
+    const char *named = address;
     if (!address)
         address = has_usual ? usual : remote_usual();
     if (n && v->file)
@@ -311,8 +317,13 @@ connect_and_run(struct invocation *v, char **words, int n)
         return say_usage(c, "--atomic needs -F FILE");
     if (n > 1 && !registry_find(words[0]) && registry_find(words[1]) && !foreign_instead(words[0]))
         return no_switch(c, words[0]);
-    if (n && !registry_find(words[0]))
+    const struct command *k = n ? registry_find(words[0]) : NULL;
+    if (n && !k)
         return no_command(c, words[0]);
+    if (k && k->alone) {
+        c->address = named;
+        return run_words(c, words, n);
+    }
     return talk(v, address, words, n);
 }
 

@@ -45,6 +45,7 @@ static const struct row {
      "with qos-show, or alone: ports and queues in OpenConfig's models (JSON)", FLAG,
      AT(c.openconfig)},
     {0, "once", NULL, "with top: one table of text", FLAG, AT(c.once)},
+    {0, "yes", NULL, "with tour: goes on without waiting for Enter", FLAG, AT(c.yes)},
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",
         "the first commands; behind a command, what the command takes; FORMAT:\n"

@@ -30,8 +30,8 @@ say_usage(struct ctx *c, const char *fmt, ...)
     complain(c, fmt, ap);
     va_end(ap);
     if (k && !c->said)
-        fprintf(stderr, "usage: dpctl SWITCH %s %s (more: dpctl help %s)\n", k->name,
-                k->args ? k->args : "", k->name);
+        fprintf(stderr, "usage: dpctl %s%s %s (more: dpctl help %s)\n", k->alone ? "" : "SWITCH ",
+                k->name, k->args ? k->args : "", k->name);
     return DPCTL_USAGE;
 }
 

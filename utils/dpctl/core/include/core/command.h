@@ -15,7 +15,8 @@ enum {
     COMMAND_KERNEL = 2,
     COMMAND_TO = 4,
     COMMAND_ONCE = 32,
-    COMMAND_OPENCONFIG = 64
+    COMMAND_OPENCONFIG = 64,
+    COMMAND_YES = 128
 };
 
 /* What a person wants to do.  The first page of help has one line for each command that has a task. */
@@ -53,6 +54,7 @@ struct command {
     struct first first;   /* its line in dpctl --help; TASK_NONE: only --help=all has it */
     enum status (*run)(struct ctx *c, const struct command *self, char **words, int n);
     unsigned options; /* COMMAND_DRY_RUN, ... */
+    bool alone;       /* talks to no switch, so none may be named, and it can't be in a file */
     bool asks;        /* changes nothing, so it can't be part of a bundle */
     int bridge;    /* ovs-ofctl's, which has the switch's name behind the command: 1, and how many
                        * bare words (PORT, FILE) the arguments may have; 0: it isn't, but a command

@@ -43,6 +43,7 @@ struct ctx {
     const char *address; /* of the switch */
     const char *where;   /* what messages begin with: "dpctl", "FILE:12" */
     bool once;           /* top: one table */
+    bool yes;            /* tour: goes on without being asked */
     char *said;          /* CTX_SAID bytes: messages go here and not to stderr; NULL: to stderr */
     const struct command *command; /* the one that was typed; NULL: none yet */
     struct of_arena arena;         /* reset after each command */
