@@ -15,7 +15,8 @@ cp "$root"/home/newcomer/*.deb "$work/result/"
 version=$(dpkg-parsechangelog -l debian/changelog -S Version)
 again=$root/home/newcomer/elsewhere
 copy_source "$again/ofqos-${version%-*}"
-(cd "$again" && tar -cJf "ofqos_${version%-*}.orig.tar.xz" --exclude=debian "ofqos-${version%-*}")
+(cd "$again" && tar --sort=name --mtime="@$(dpkg-parsechangelog -l "$OLDPWD/debian/changelog" -S Timestamp)" \
+    --owner=0 --group=0 --numeric-owner --exclude=debian -cJf "ofqos_${version%-*}.orig.tar.xz" "ofqos-${version%-*}")
 chown -R --reference="$root/home/newcomer" "$again"
 DEB_BUILD_OPTIONS='nocheck' logged build-again in_root "$root" "/home/newcomer/elsewhere/ofqos-${version%-*}" \
     'umask 027; export TZ=Asia/Kathmandu; touch debian/rules; dpkg-buildpackage -us -uc'
