@@ -10,7 +10,7 @@ import pytest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 
-from support import app  # noqa: E402
+from support import app, compatibility  # noqa: E402
 
 SERVICES = 'exporter', 'network', 'ovsdb', 'reserve', 'tenant', 'web'
 with open(os.path.join(app.PACKAGE, 'ofqos', '__init__.py'), encoding='utf-8') as f:
@@ -29,3 +29,12 @@ def test_a_service(service):
     assert (done.returncode, done.stdout) == (0, f'ofqos-{service} {VERSION}\n'), done.stderr
     done = run(service)
     assert done.returncode == 2 and f'ofqos-{service}: ' in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize('command, options', compatibility.words('services').items())
+def test_options_stay(command, options):
+    """docs/compatibility.md"""
+    service, *words = command.removeprefix('ofqos-').split()
+    done = run(service, *words, '--help')
+    assert done.returncode == 0, done.stderr
+    assert options - set(re.findall(r'(?<![\w-])--[a-z][a-z-]*\w', done.stdout)) == set()
