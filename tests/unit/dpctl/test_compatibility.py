@@ -34,6 +34,13 @@ class Compatibility(Dpctl):
         there = {'--' + option['name'] for option in self.help['options']}
         self.assertEqual(sorted(compatibility.words('options')['dpctl'] - there), [], 'options that are gone')
 
+    def test_metrics_and_their_labels(self):
+        text = next(command['text'] for command in self.help['commands'] if command['name'] == 'metrics')
+        there = {name: set(re.findall(r'\w+', labels)) for name, labels in re.findall(r'^  (ofqos_\w+) \w+(.*)$', text, re.M)}
+        for name, labels in compatibility.words('metrics').items():
+            self.assertIn(name, there)
+            self.assertLessEqual(labels, there[name], name)
+
     def test_bytes_of_the_qos_message(self):
         for command, content in compatibility.lines('qos-bytes', between=r' = (?=[0-9a-f ]+$)'):
             with self.subTest(command), Switch() as switch:
