@@ -68,6 +68,7 @@ make_root() {
 remove_root() {
     [ -d "$1" ] || return 0
     ! mountpoint -q "$1/proc" || umount "$1/proc"
+    ! mountpoint -q "$1" || umount "$1"
     rm -rf --one-file-system "$1"
 }
 
