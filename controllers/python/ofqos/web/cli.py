@@ -17,13 +17,16 @@ from typing import Any, Dict, List, Optional, Sequence
 
 from .. import commandline, secure
 from ..guard import Guard, new_token
+from ..history.recorder import Recorder
+from ..history.store import LEAST_MB
 from ..jsonfile import fill
 from ..switches import Switches
 from .network import Link, Network, links_of, parse_link
 
 TOPOLOGY_MOST, TOPOLOGY_EVERY = 4 << 20, 5.0
 _LISTS = ('switches', 'accept')
-_TEXTS = ('topology', 'profiles', 'dpctl')
+_TEXTS = ('topology', 'profiles', 'dpctl', 'history')
+HISTORY_MB = 512
 
 
 @dataclass
@@ -36,6 +39,8 @@ class Config:
     topology: Optional[str] = None
     profiles: Optional[str] = None
     dpctl: Optional[str] = None
+    history: Optional[str] = None
+    history_mb: int = HISTORY_MB
 
 
 def load(path: str) -> Config:
@@ -50,6 +55,8 @@ def _checked(key: str, value: Any) -> Any:
     if key in _LISTS and isinstance(value, list) and all(isinstance(v, str) for v in value):
         return value
     if key in _TEXTS and isinstance(value, str):
+        return value
+    if key == 'history_mb' and isinstance(value, int) and not isinstance(value, bool) and value >= LEAST_MB:
         return value
     if key == 'names' and isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
         return {f'{int(k.replace(":", ""), 16):016x}': v[:60] for k, v in value.items()}
@@ -99,6 +106,9 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
     from .server import Server, Settings    # pylint: disable=import-outside-toplevel
     net = Network(args.viewers, args.interval, config.names, config.links)
+    path = args.history or config.history
+    if path:
+        net.recorder = Recorder(path, args.history_mb or config.history_mb, lambda level, text: net.hub.tell(level, 'history', text))
     desk = Desk(net, Profiles(args.profiles or config.profiles), Dpctl(args.dpctl or config.dpctl))
     tls = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
     settings = Settings(args.allow_changes, bool(tls) or args.behind_tls, 2 * args.viewers + 64)
@@ -114,6 +124,8 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     tasks = []
     try:
         async with switches:
+            if net.recorder:
+                net.recorder.start()
             print(f'listening at {"https" if tls else "http"}://{host}:{got}/', flush=True)
             if config.topology:
                 tasks.append(asyncio.ensure_future(_follow_topology(config.topology, net)))
@@ -122,6 +134,8 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
         for task in tasks:
             task.cancel()
         await listener.stop()
+        if net.recorder:
+            await net.recorder.end()
     return 0
 
 
@@ -140,6 +154,8 @@ def _parser() -> argparse.ArgumentParser:
     s.add_argument('--allow-changes', action='store_true', help='tokens without "read" may change queues')
     s.add_argument('--profiles', metavar='DIR', help='*.qos in it may be applied')
     s.add_argument('--dpctl', metavar='PATH', help='the program for profiles and traces (dpctl of the PATH)')
+    s.add_argument('--history', metavar='FILE', help='keeps a day at 10 s and 30 days at 5 min in this file')
+    s.add_argument('--history-mb', type=int, metavar='N', help=f'megabytes that it has at most ({HISTORY_MB})')
     s.add_argument('--interval', type=float, default=1.0, metavar='SECONDS', help='between two looks (%(default)s)')
     s.add_argument('--viewers', type=int, default=256, metavar='N', help='pages at a time (%(default)s)')
     s.add_argument('--behind-tls', action='store_true', help='a proxy in front speaks TLS: the cookie is for TLS only')
@@ -154,6 +170,8 @@ def _check(args: argparse.Namespace) -> None:
         raise ValueError(f'--listen={args.listen}: write HOST:PORT, such as 127.0.0.1:8490')
     if not 0.2 <= args.interval <= 60:
         raise ValueError('--interval is 0.2 to 60 seconds')
+    if args.history_mb is not None and args.history_mb < LEAST_MB:
+        raise ValueError(f'--history-mb is at least {LEAST_MB}')
     if not 1 <= args.viewers <= 10_000:
         raise ValueError('--viewers is 1 to 10000')
 

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Viewers and what they look at.  A view is made into text once for all who look at it; a slow viewer misses
-what is in between, and costs no more than any other."""
+"""Viewers and what they look at.  A view, and how it differs from the one before, is made into text once for all who
+look at it; a slow viewer misses what is in between, and costs no more than any other."""
 from __future__ import annotations
 
 import asyncio
 import collections
 import json
+import secrets
 import time
 from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
 
-View = Tuple[str, ...]      # ('network',), ('switch', DATAPATH), ('port', DATAPATH, PORT), ('events',)
+from .window import ALL, NOTHING, Window, difference
+
 NEWS, REMEMBERED = 64, 500  # events that wait for a viewer; that a new one is told of
 LOOK = 1.0                  # seconds until it is looked whether a viewer is still there
-NETWORK: View = ('network',)
+
+
+class View(NamedTuple):
+    """`path`: ('network',), ('switch', DATAPATH), ('port', DATAPATH, PORT) or ('events',)"""
+    path: Tuple[str, ...]
+    window: Window = ALL
+
+    @property
+    def kind(self) -> str:
+        return self.path[0]
 
 
 class Viewer:
@@ -20,6 +31,7 @@ class Viewer:
 
     def __init__(self, view: View) -> None:
         self.view = view
+        self.id = secrets.token_urlsafe(12)
         self.wake = asyncio.Event()
         self.version = 0                    # of the view that it has
         self.news: Deque[str] = collections.deque(maxlen=NEWS)
@@ -32,8 +44,12 @@ class Viewer:
 
 
 class _Text(NamedTuple):
+    """`since`: makes it of the version `before`."""
     version: int
+    data: Any
     text: str
+    before: int = 0
+    since: str = ''
 
 
 class Hub:
@@ -56,6 +72,7 @@ class Hub:
         self.happened: Deque[Dict[str, Any]] = collections.deque()
         self.arrived = asyncio.Event()      # somebody looks who did not
         self._viewers: Dict[View, Set[Viewer]] = {}
+        self._by_id: Dict[str, Viewer] = {}
         self._versions: Dict[View, int] = {}
         self._texts: Dict[View, _Text] = {}
         self._count = 0
@@ -71,12 +88,28 @@ class Hub:
             return None
         self._count += 1
         viewer = Viewer(view)
+        self._by_id[viewer.id] = viewer
         self._viewers.setdefault(view, set()).add(viewer)
         self.arrived.set()
         return viewer
 
+    def viewer(self, name: str) -> Optional[Viewer]:
+        return self._by_id.get(name)
+
+    def move(self, viewer: Viewer, window: Window) -> None:
+        """It looks at other rows of its view."""
+        if viewer.id in self._by_id and viewer.view.window != window:
+            self._part(viewer)
+            viewer.view, viewer.version = View(viewer.view.path, window), 0
+            self._viewers.setdefault(viewer.view, set()).add(viewer)
+            viewer.wake.set()
+
     def leave(self, viewer: Viewer) -> None:
         self._count -= 1
+        del self._by_id[viewer.id]
+        self._part(viewer)
+
+    def _part(self, viewer: Viewer) -> None:
         rest = self._viewers[viewer.view]
         rest.discard(viewer)
         if not rest:
@@ -117,8 +150,14 @@ class Hub:
     def _text(self, view: View) -> _Text:
         version = self._versions.setdefault(view, 1)
         made = self._texts.get(view)
-        if made is None or made.version != version:
-            made = self._texts[view] = _Text(version, json.dumps(self.render(view)))
+        if made is None:
+            data = self.render(view)
+            made = self._texts[view] = _Text(version, data, _json(data))
+        elif made.version != version:
+            data = self.render(view)
+            step = difference(made.data, data)
+            text, since = _json(data), '' if step is NOTHING else _json(step)
+            made = self._texts[view] = _Text(version, data, text, made.version, since if len(since) < len(text) else text)
         return made
 
     async def next(self, viewer: Viewer) -> str:
@@ -135,6 +174,13 @@ class Hub:
             said += f'event: happened\ndata: {viewer.news.popleft()}\n\n'
         made = self._text(viewer.view)
         if made.version != viewer.version:
+            if not viewer.version or viewer.version != made.before or made.since is made.text:
+                said += f'event: view\ndata: {made.text}\n\n'
+            elif made.since:
+                said += f'event: difference\ndata: {made.since}\n\n'
             viewer.version = made.version
-            said += f'event: view\ndata: {made.text}\n\n'
         return said
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, separators=(',', ':'))

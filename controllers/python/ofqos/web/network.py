@@ -8,9 +8,12 @@ from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
 
 from ..channel import Channel
 from ..errors import Away
+from ..history.recorder import Recorder
 from ..units import parse_rate
-from .hub import NETWORK, Hub, View
+from . import window
+from .hub import Hub, View
 from .watch import NOTHING, PORTS, QUEUES, Watch
+from .window import ALL, Window
 
 End = Tuple[int, int]           # datapath id, port
 
@@ -65,6 +68,7 @@ class Network:
         self.links, self.source = list(links), 'given' if links else 'none'
         self.watches: Dict[int, Watch] = {}
         self.known: Dict[int, str] = {}         # also those that are away: datapath id -> name
+        self.recorder: Optional[Recorder] = None
         self._tasks: Set[asyncio.Task[None]] = set()
 
     # ------------------------------------------------------------------ switches come and go
@@ -72,7 +76,7 @@ class Network:
     def up(self, channel: Channel) -> None:
         dpid = channel.datapath_id
         watch = Watch(channel, self.hub, self.names.get(f'{dpid:016x}', ''), self.interval,
-                      lambda: self._level(dpid), lambda: self._changed(dpid))
+                      lambda: self._level(dpid), lambda: self._changed(dpid), self.recorder)
         self.watches[dpid] = watch
         task = asyncio.get_running_loop().create_task(self._run(dpid, watch))
         self._tasks.add(task)
@@ -106,7 +110,7 @@ class Network:
     def set_links(self, links: List[Link], source: str) -> None:
         if (links, source) != (self.links, self.source):
             self.links, self.source = links, source
-            self.hub.changed(lambda view: view == NETWORK)
+            self.hub.changed(lambda view: view.kind == 'network')
 
     def __getitem__(self, dp: str) -> Watch:
         """Away: it is not there."""
@@ -119,36 +123,47 @@ class Network:
 
     def _level(self, dpid: int) -> int:
         dp, level = f'{dpid:016x}', NOTHING
-        for view in self.hub.views():
-            if view[0] == 'port' and view[1] == dp:
+        for kind, *of in (view.path for view in self.hub.views()):
+            if kind == 'port' and of[0] == dp:
                 return QUEUES
-            if view[0] in ('network', 'switch') and (len(view) == 1 or view[1] == dp):
+            if kind == 'network' or kind == 'switch' and of[0] == dp:
                 level = PORTS
         return level
 
     def _changed(self, dpid: int) -> None:
         dp = f'{dpid:016x}'
-        self.hub.changed(lambda view: view[0] == 'network' or view[1:2] == (dp,))
+        self.hub.changed(lambda view: view.kind == 'network' or view.path[1:2] == (dp,))
 
     # ------------------------------------------------------------------ views
 
     def render(self, view: View) -> Optional[Dict[str, Any]]:
-        if view[0] == 'network':
-            return self.show()
-        if view[0] == 'events':
+        if view.kind == 'network':
+            return self.show(view.window)
+        if view.kind == 'events':
             return {'events': list(self.hub.happened)}
+        dp = view.path[1]
         try:
-            watch = self[view[1]]
+            watch = self[dp]
         except Away:
-            dpid = int(view[1], 16)
-            return {'dp': view[1], 'name': self._away_name(dpid), 'up': False, 'ports': [], 'trees': [], 'port': None}
-        return watch.show() if view[0] == 'switch' else watch.show_port(int(view[2]))
+            return {'dp': dp, 'name': self._away_name(int(dp, 16)), 'up': False, 'ports': [], 'trees': [], 'port': None,
+                    'first': 0, 'total': 0}
+        return watch.show(view.window) if view.kind == 'switch' else watch.show_port(int(view.path[2]), view.window)
 
-    def show(self) -> Dict[str, Any]:
+    def show(self, w: Window = ALL) -> Dict[str, Any]:
+        """The picture is of all; tables are of those that the window shows."""
         ids = sorted({*self.watches, *self.known, *(end[0] for link in self.links for end in (link.a, link.b))})
-        return {'switches': [self._switch(dpid) for dpid in ids], 'links_from': self.source,
-                'links': [self._link(link) for link in self.links], 'interval': self.interval,
-                'viewers': len(self.hub), 'viewers_most': self.hub.most}
+        switches, links = [self._switch(dpid) for dpid in ids], [self._link(link) for link in self.links]
+        place = {s['dp']: i for i, s in enumerate(switches)}
+        picture = {'switches': [[s['dp'], s['name'], s['up'], s['ports'], s['queues']] for s in switches],
+                   'links': [[place[k['a']['dp']], k['a']['name'], place[k['b']['dp']], k['b']['name'], k['up'],
+                              _percent(k['a_load']), _percent(k['b_load'])] for k in links]}
+        shown = window.cut(_chosen(switches, w), w.first, w)
+        lines = window.cut(_fullest(links, {s['dp']: s['name'] for s in switches}, w.find), w.second, w)
+        return {'picture': picture, 'away': sum(not s['up'] for s in switches),
+                'switches': shown.pop('rows'), **shown,
+                'links': lines['rows'], 'links_first': lines['first'], 'links_total': lines['total'],
+                'links_from': self.source, 'interval': self.interval, 'viewers': len(self.hub),
+                'viewers_most': self.hub.most}
 
     def _away_name(self, dpid: int) -> str:
         return self.known.get(dpid) or self.names.get(f'{dpid:016x}') or f'switch {dpid:x}'
@@ -185,3 +200,25 @@ class Network:
         loads = [None if r is None or not m else round(r / m, 4) for r, m in zip(rates, most)]
         return {'a': ends[0], 'b': ends[1], 'up': up, 'capacity': max(most) or None, 'a_bps': rates[0],
                 'b_bps': rates[1], 'a_load': loads[0], 'b_load': loads[1]}
+
+
+def _percent(load: Optional[float]) -> Optional[int]:
+    """Of a link in the picture; what is hardly anything is no change."""
+    return None if load is None else 1 if 0 < load < 0.01 else round(load * 100)
+
+
+def _chosen(switches: List[Dict[str, Any]], w: Window) -> List[Dict[str, Any]]:
+    found = [s for s in switches if w.find in f"{s['name']} {s['dp']}".lower()]
+    if not w.sort:
+        return sorted(found, key=lambda s: (s['name'].lower(), s['dp']))
+    return window.largest(found, lambda s: s[{'queues': 'queues', 'receives': 'rx_bps', 'sends': 'tx_bps'}[w.sort]])
+
+
+def _fullest(links: List[Dict[str, Any]], names: Dict[str, str], find: str) -> List[Dict[str, Any]]:
+    """Links with that word in an end's name, the fullest first."""
+    for link in links:
+        for end in (link['a'], link['b']):
+            end['switch'] = names[end['dp']]
+    found = [link for link in links if any(find in f"{end['switch']} {end['name']} {end['dp']}".lower()
+                                           for end in (link['a'], link['b']))]
+    return window.largest(found, lambda link: max(link['a_load'] or 0, link['b_load'] or 0))

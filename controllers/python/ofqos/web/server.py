@@ -9,17 +9,23 @@ import re
 import secrets
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import resources
-from typing import Any, Awaitable, Callable, Dict, Optional, Set, Tuple, Type, TypeVar
+from typing import Any, Awaitable, Callable, Dict, Mapping, Optional, Set, Tuple, Type, TypeVar
 
 from aiohttp import web
 
 from ..errors import Away, Refused
+from ..history import pictures as history
+from ..history.recorder import Recorder
+from ..history.sample import Key
 from ..guard import COOKIE, LIFE, Guard, Session, Token, foreign
 from ..limits import origin
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
 from .network import Network
+from .tree import label
+from .window import parse
 
 BODY_MAX = 64 << 10
 KEEP_ALIVE = 15.0
@@ -96,6 +102,9 @@ class Server:
         add('DELETE', '/api/session', self.sign_out)
         add('GET', '/api/view', self.view)
         add('GET', '/api/stream', self.stream)
+        add('POST', '/api/stream/{id:[A-Za-z0-9_-]{16}}', self.move)
+        add('GET', '/api/history', self.line)
+        add('GET', '/api/history/heat', self.heat)
         add('GET', '/api/profiles', self.profiles)
         add('GET', '/api/changes', self.changes)
         add('POST', '/api/changes/{id:[0-9]{1,9}}/undo', self.undo)
@@ -115,7 +124,7 @@ class Server:
             answer = _error(e.status, str(e), e.after)
         except web.HTTPException as e:
             answer = _error(e.status, e.reason)
-        except Bad as e:
+        except (Bad, history.Unclear) as e:
             answer = _error(400, str(e))
         except Changed as e:
             answer = _error(409, str(e))
@@ -230,7 +239,7 @@ class Server:
                 'why_not': None if self.settings.allow_changes and who.token.may_change else
                 'This token is for looking only.' if self.settings.allow_changes else
                 'The service only shows: it was not started with --allow-changes.',
-                'profiles': bool(self.desk.profiles.directory)}
+                'profiles': bool(self.desk.profiles.directory), 'history': self.net.recorder is not None}
 
     async def session(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self._describe(self._who(request)))
@@ -262,7 +271,14 @@ class Server:
         text = request.query.get('view', '')
         if not VIEWS.fullmatch(text):
             raise Bad('view is network, events, switch/DATAPATH or port/DATAPATH/NUMBER (16 hexadecimal digits)')
-        return tuple(text.split('/'))
+        return self._with_window(tuple(text.split('/')), request.query)
+
+    @staticmethod
+    def _with_window(path: Tuple[str, ...], words: Mapping[str, Any]) -> View:
+        try:
+            return View(path, parse(path[0], words))
+        except ValueError as e:
+            raise Bad(str(e)) from None
 
     async def view(self, request: web.Request) -> web.StreamResponse:
         """Once, of what was last seen."""
@@ -289,6 +305,7 @@ class Server:
         viewer.wake.set()
         try:
             await answer.prepare(request)
+            await answer.write(f'event: viewer\ndata: "{viewer.id}"\n\n'.encode())
             await self._follow(request, answer, viewer, who)
         except ConnectionError:
             pass
@@ -315,6 +332,46 @@ class Server:
                 if request.transport:
                     request.transport.abort()
                 return
+
+    async def move(self, request: web.Request) -> web.StreamResponse:
+        """Other rows for a stream, whose name nobody else knows."""
+        self._acting(request, changes=False)
+        words = await self._body(request)
+        viewer = self.net.hub.viewer(request.match_info['id'])
+        if viewer is None:
+            raise Denied(404, 'this stream has ended')
+        self.net.hub.move(viewer, self._with_window(viewer.view.path, words).window)
+        return web.json_response({})
+
+    # ------------------------------------------------------------------ history
+
+    async def line(self, request: web.Request) -> web.StreamResponse:
+        self._known(request)
+        recorder, q = self._recorder(), history.asked(request.query)
+        made = await recorder.ask(partial(history.line, dp=q.dp, port=q.port, direction=q.direction, queue=q.queue,
+                                          of=q.of, until=q.until))
+        if q.port is not None and q.queue is not None:
+            made['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, q.queue))
+        return web.json_response(made)
+
+    async def heat(self, request: web.Request) -> web.StreamResponse:
+        self._known(request)
+        recorder, q = self._recorder(), history.asked(request.query)
+        if q.port is None:
+            raise Bad('port is missing: a heat map is of one port')
+        draw = partial(history.heat, dp=q.dp, port=q.port, direction=q.direction, what=q.what, of=q.of, until=q.until)
+        made = await recorder.ask(draw)
+        for row in made['queues']:
+            row['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, row['id']))
+        return web.json_response(made)
+
+    def _called(self, dp: str, key: Key) -> str:
+        return self._recorder().names(dp).get(key) or label(key.queue)
+
+    def _recorder(self) -> Recorder:
+        if self.net.recorder is None:
+            raise Denied(404, 'this service keeps no history: start it with --history=FILE')
+        return self.net.recorder
 
     # ------------------------------------------------------------------ doing
 

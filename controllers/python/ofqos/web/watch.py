@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import asyncio
 import struct
+import time
+from operator import itemgetter
 from typing import Any, Callable, Dict, List, Optional, Tuple, TypeVar
 
 from .. import changes, wire
 from ..changes import PromiseChange, QosChange, RoleChange
 from ..channel import Channel, joined
 from ..errors import Away, Refused
+from ..history.recorder import Recorder, seen
 from ..replies import (Latency, PortQueues, parse_dump, parse_latency, parse_ports as parse_queues,
                        parse_service)
 from ..units import format_rate
-from . import ports, tree
+from . import ports, rows, tree, window
 from .hub import Hub
 from .ports import Port, Stats, parse_port_status, parse_removed
+from .window import ALL, Window
 
-OLD = 5                 # looks: a counter that is older makes no rate
+OLD = 6                 # times the interval, or a look: a counter that is older makes no rate
 SHARE = 4               # after a look that took t seconds the next comes after SHARE x t at the earliest
 MOST_PORTS = 4096
 QUICK = 0.3             # the second look, when somebody comes
+NEVER = 3600.0
 UNNAMED = 'ofqos'       # the description of a switch that nobody has given one
 NOT_KNOWN = 1, (1, 2, 3, 4)     # OFPET_BAD_REQUEST: no such type, multipart, experimenter, experimenter's type
 NOTHING, PORTS, QUEUES = range(3)
@@ -28,10 +33,12 @@ T = TypeVar('T')
 
 
 class Watch:
-    """`level()` says how much anybody wants to see; `changed()` is called after each look."""
+    """`level()` says how much anybody wants to see; `changed()` is called after each look.  With a `recorder` the switch
+    is asked every 10 s, whether anybody looks or not."""
 
     def __init__(self, channel: Channel, hub: Hub, name: str, interval: float, level: Callable[[], int],
-                 changed: Callable[[], None]) -> None:
+                 changed: Callable[[], None], recorder: Optional[Recorder] = None) -> None:
+        self.recorder = recorder
         self.channel, self.hub, self.interval, self.level, self.changed = channel, hub, interval, level, changed
         self.dp = f'{channel.datapath_id:016x}'
         self.name, self._named = name or f'switch {channel.datapath_id:x}', bool(name)
@@ -45,6 +52,8 @@ class Watch:
         self.most: Dict[Tuple[int, int], int] = {}      # the root class's ceiling, by port and direction
         self.look: Optional[tree.Look] = None
         self.look_before: Optional[tree.Look] = None
+        self._trees: Dict[int, List[rows.Tree]] = {}    # of this look, by port
+        self._took = 0.0                    # seconds of the last look
         self._stale = asyncio.Event()       # ports or queues are not what they were
 
     # ------------------------------------------------------------------ asking
@@ -56,25 +65,37 @@ class Watch:
             self._tell('good', 'switch', 'the switch is connected')
             loop = asyncio.get_running_loop()
             while True:
-                while not self.level() and not self._stale.is_set():
+                while not self.level() and not self._stale.is_set() and self._due():
                     self._forget()
                     self.hub.arrived.clear()
-                    await _first(self.hub.arrived.wait(), self._stale.wait(), asyncio.shield(self.channel.gone))
+                    await _first(self.hub.arrived.wait(), self._stale.wait(), asyncio.shield(self.channel.gone),
+                                 asyncio.sleep(self._due()))
                     if self.channel.gone.done():
                         return
-                began = loop.time()
-                await self._look(self.level() >= QUEUES)
+                began, record = loop.time(), not self._due()
+                await self._look(record or self.level() >= QUEUES)
+                self._took = loop.time() - began
+                if record and self.recorder and self.look:
+                    self.recorder.take(self.dp, seen(time.monotonic(), self.look.entries, self.look.latencies, self.stats[1]))
                 self.changed()
                 quick = self.level() >= QUEUES and self.look_before is None or not self.stats_before[0]
                 pause = QUICK if quick else self.interval
-                await asyncio.sleep(max(pause, SHARE * (loop.time() - began)))
+                await asyncio.sleep(max(pause, SHARE * self._took))
         except Away as e:
             self.channel.close(str(e))
+
+    def _old(self) -> float:
+        return OLD * max(self.interval, self._took)
+
+    def _due(self) -> float:
+        """Seconds until history wants a look; 0: now."""
+        return self.recorder.due(self.dp) if self.recorder else NEVER
 
     def _forget(self) -> None:
         """Nobody looks: who comes next is not shown what was."""
         self.stats = self.stats_before = 0.0, {}
         self.look = self.look_before = None
+        self._trees.clear()
 
     async def _greet(self) -> None:
         def monitor(delays: bool) -> Callable[[int], bytes]:
@@ -141,7 +162,8 @@ class Watch:
             await self._describe()
         data = await self._standard(ports.ask_stats)
         before, self.stats = self.stats, (now(), ports.parse_stats(data))
-        self.stats_before = before if self.stats[0] - before[0] < OLD * self.interval else (0.0, {})
+        self.stats_before = before if self.stats[0] - before[0] < self._old() else (0.0, {})
+        self._trees.clear()
         if not deep:
             self.look = self.look_before = None
             return
@@ -151,8 +173,9 @@ class Watch:
         cakes = any(e.config.scheduler.name == 'cake' for e in entries)
         tins = await self._own(lambda xid: wire.ask(tree.TINS, xid), tree.parse_tins) if cakes else []
         latencies = await self._latencies()
-        last = self.look if self.look and taken - self.look.time < OLD * self.interval else None
+        last = self.look if self.look and taken - self.look.time < self._old() else None
         self.look, self.look_before = tree.look(taken, entries, served, tins, last, latencies), last
+        self._trees.clear()
 
     # ------------------------------------------------------------------ what it tells unasked
 
@@ -238,7 +261,7 @@ class Watch:
         seconds = at - then_at
 
         def rate(key: str, each: int = 1) -> Optional[float]:
-            made = tree.per_second(getattr(now, key), getattr(then, key), seconds) if now and then else None
+            made = rows.per_second(getattr(now, key), getattr(then, key), seconds) if now and then else None
             return None if made is None else round(made * each, 1)
 
         return {'rx_bps': rate('rx_bytes', 8), 'tx_bps': rate('tx_bytes', 8), 'rx_pps': rate('rx_packets'),
@@ -260,18 +283,36 @@ class Watch:
                 'out': out.scheduler if out else None, 'in': into.scheduler if into else None,
                 'foreign': any(q.foreign for q in own.values()), 'away': any(q.away for q in own.values())}
 
-    def show(self) -> Dict[str, Any]:
+    def show(self, w: Window = ALL) -> Dict[str, Any]:
+        found = [self.port_row(p) for p in sorted(self.ports.values(), key=lambda p: p.number)
+                 if w.find in f'{p.name} {p.number}'.lower()]
+        if w.sort == 'name':
+            found.sort(key=lambda r: str(r['name']))
+        elif w.sort:
+            found = window.largest(found, _BY[w.sort])
+        part = window.cut(found, w.first, w)
         return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'peer': self.channel.peer,
-                'trouble': self.trouble,
-                'ports': [self.port_row(p) for p in sorted(self.ports.values(), key=lambda p: p.number)]}
+                'trouble': self.trouble, 'ports': part.pop('rows'), **part}
 
-    def show_port(self, number: int) -> Optional[Dict[str, Any]]:
+    def trees(self, number: int) -> List[rows.Tree]:
+        """Of a port, as far as the switch was asked for its queues."""
+        if self.look is None:
+            return []
+        if number not in self._trees:
+            self._trees[number] = rows.trees(self.look, self.look_before, number, self.queues)
+        return self._trees[number]
+
+    def show_port(self, number: int, w: Window = ALL) -> Optional[Dict[str, Any]]:
         port = self.ports.get(number)
         if port is None:
             return None
-        made = tree.trees(self.look, self.look_before, number, self.queues) if self.look else []
+        made = [t.show(w.second if t.way else w.first, w) for t in self.trees(number)]
         return {'dp': self.dp, 'name': self.name, 'up': True, 'own': self.own, 'port': self.port_row(port),
                 'trouble': self.trouble, 'looked': self.look is not None, 'trees': made}
+
+
+_BY: Dict[str, Callable[[Dict[str, Any]], Any]] = {word: itemgetter(key) for word, key in (
+    ('queues', 'queues'), ('receives', 'rx_bps'), ('sends', 'tx_bps'), ('dropped', 'drops'))}
 
 
 async def _first(*waiting: Any) -> None:

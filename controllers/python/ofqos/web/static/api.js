@@ -26,25 +26,47 @@ export async function call(method, path, body) {
 
 export async function refresh() { Object.assign(me, {csrf: null, may_change: false}, await call('GET', '/api/session')); return me; }
 
-/** Server-sent events, read by fetch: other than EventSource it says why there are none. */
+/** Server-sent events, read by fetch: other than EventSource it says why there are none. A view comes whole, and then
+ * as what differs from it. move(): other rows of its lists. */
 export function stream(view, on) {
   const control = new AbortController();
-  run(view, on, control.signal);
-  return () => control.abort();
+  const at = {window: '', id: null};
+  run(view, at, on, control.signal);
+  return {
+    end: () => control.abort(),
+    move(window) {
+      at.window = Object.entries(window).map(([k, v]) => `&${k}=${encodeURIComponent(v)}`).join('');
+      if (at.id) call('POST', `/api/stream/${at.id}`, window).catch((e) => { if (e.status === 400) on.failed(e); });
+    },
+  };
 }
 
-async function run(view, on, signal) {
-  let wait = 1;
+/** What `step` makes of `old`: an object goes deeper, a list of one takes the whole place, else it is the value. */
+function patched(old, step) {
+  if (Array.isArray(step)) return step[0];
+  if (step === null || typeof step !== 'object') return step;
+  const made = Array.isArray(old) ? [...old] : {...old};
+  for (const [k, v] of Object.entries(step)) made[k] = patched(made[k], v);
+  return made;
+}
+
+async function run(view, at, on, signal) {
+  let wait = 1, data = null;
+  const heard = {...on,
+    viewer: (id) => { at.id = id; },
+    view: (whole) => { data = whole; on.view(data); },
+    difference: (step) => { data = patched(data, step); on.view(data); }};
   while (!signal.aborted) {
     let why;
     try {
-      const answer = await fetch(`/api/stream?view=${view}`, {signal, credentials: 'same-origin'});
+      const answer = await fetch(`/api/stream?view=${view}${at.window}`, {signal, credentials: 'same-origin'});
       if (!answer.ok) throw await problem(answer);
       on.state('on', 'live');
       wait = 1;
-      await read(answer.body.getReader(), on);
+      await read(answer.body.getReader(), heard);
       why = new Problem(0, 'The server closed the connection.');
     } catch (e) { why = e; }
+    at.id = null;
     if (signal.aborted) return;
     if (why.status === 401 || why.status === 404 || why.status === 400) { on.failed(why); return; }
     if (!(why instanceof Problem)) why = new Problem(0, 'The server does not answer.');

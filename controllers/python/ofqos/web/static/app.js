@@ -4,8 +4,10 @@
 import {$, h, toast} from './dom.js';
 import {call, me, Problem, refresh, stream} from './api.js';
 import {eventsPage} from './events.js';
+import {historyPage} from './history.js';
 import {networkPage} from './network.js';
 import {portPage} from './port.js';
+import {fresh} from './rows.js';
 import {switchPage} from './switch.js';
 import {tracePage} from './trace.js';
 
@@ -15,10 +17,14 @@ const PAGES = [
   [/^\/events$/, () => 'events', eventsPage],
   [/^\/switch\/([0-9a-f]{16})$/, (dp) => `switch/${dp}`, switchPage],
   [/^\/switch\/([0-9a-f]{16})\/port\/(\d{1,10})$/, (dp, port) => `port/${dp}/${port}`, portPage],
+  [/^\/switch\/([0-9a-f]{16})\/port\/(\d{1,10})\/history(?:\/(out|in)\/(\d{1,5}))?$/, (dp, port) => `switch/${dp}`, historyPage],
   [/^\/switch\/([0-9a-f]{16})\/trace$/, (dp) => `switch/${dp}`, tracePage],
 ];
 
-let stop = () => {};
+let stop = () => {}, current = null;
+
+/** Other rows of this page's lists: {first, second, rows, find, sort}. */
+export const move = (window) => current?.move(window);
 
 /** The way to here: [text, address], ... the last is this page. */
 export function trail(...steps) {
@@ -51,16 +57,17 @@ function show() {
   if (!found) { missing('There is no such page.'); return; }
   const words = found[0].exec(at).slice(1);
   $('main').replaceChildren();
+  fresh();
   const page = found[2]($('main'), ...words);
   live('', 'connecting');
-  const end = stream(found[1](...words), {
+  current = stream(found[1](...words), {
     state: live,
     view: (data) => data ? page.view?.(data) : missing('It was here, and is gone.'),
     happened: (event) => page.happened?.(event),
     lost: (n) => page.lost?.(n),
     failed: (why) => why.status === 401 ? signedOut(why.message) : missing(why.message),
   });
-  stop = () => { end(); page.end?.(); stop = () => {}; };
+  stop = () => { current.end(); page.end?.(); stop = () => {}; };
 }
 
 function missing(text) {

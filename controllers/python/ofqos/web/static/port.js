@@ -2,6 +2,7 @@
 // A port: its trees of queues, live.
 
 import {h, keyed, say} from './dom.js';
+import {controls, rows} from './rows.js';
 import {me} from './api.js';
 import {bytes, count, micros, perSecond, rate, share} from './format.js';
 import {queueBar, spark} from './bar.js';
@@ -15,16 +16,17 @@ const called = (n) => n.name || n.label;
 const WAYS = {out: 'What leaves by', in: 'What enters by'};
 
 function makeTree(tree) {
-  const body = h('tbody', {});
   const section = h('section', {class: 'panel queues'});
   const title = h('h2', {}), about = h('span', {class: 'mute'}), state = h('span', {class: 'chip warn', hidden: true});
   const heads = [['Queue'], ['Now', 'n'], ['From its guarantee to its ceiling', 'c-bar'], ['Lately', 'c-spark'], ['Borrowed', 'n'], ['Waits', 'n'], ['Delay', 'n'], ['Round trip', 'n'], ['Dropped', 'n'], ...(me.may_change ? [['Change', 'n']] : [])];
-  section.append(h('header', {}, title, about, state),
-    h('div', {class: 'scroll'}, h('table', {class: 'cards'}, h('caption', {class: 'off'}, `Queues, ${tree.direction}`),
-      h('thead', {}, h('tr', {}, heads.map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), body)),
+  const box = h('div', {class: 'scroll', tabindex: -1});
+  const list = rows(tree.direction === 'in' ? 'second' : 'first', heads.length, () => box);
+  box.append(h('table', {class: 'cards'}, h('caption', {class: 'off'}, `Queues, ${tree.direction}`),
+      h('thead', {}, h('tr', {}, heads.map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), list.body));
+  section.append(h('header', {}, title, about, state), box,
     h('div', {class: 'legend', 'aria-hidden': 'true'}, h('span', {}, h('b', {class: 'own'}), 'within its guarantee'), h('span', {}, h('b', {class: 'more'}), 'borrowed'),
       h('span', {}, h('b', {class: 'tick'}), 'guarantee; the bar ends at the ceiling'), h('span', {}, '≈ what waits, at the present rate')));
-  section.parts = {body, title, about, state};
+  section.parts = {list, title, about, state};
   return section;
 }
 
@@ -80,15 +82,19 @@ export function portPage(main, dp, number) {
   const about = h('p', {class: 'mute'});
   const note = h('p', {class: 'note', hidden: true});
   const list = h('div', {});
+  const find = controls('queues', [['tree', 'as the tree has them'], ['name', 'by name'], ['rate', 'by rate'], ['waits', 'by what waits'], ['delay', 'by delay'], ['dropped', 'by drops']]);
   const profile = h('button', {type: 'button', onclick: () => profileDialog(dp, [data.port], [data.port.no])}, 'Apply a profile…');
   profile.hidden = !me.may_change || !me.profiles;
   const trace = h('a', {class: 'button', href: `#/switch/${dp}/trace`}, 'Trace a packet');
+  const past = h('a', {class: 'button', href: `#/switch/${dp}/port/${number}/history`}, 'History');
+  past.hidden = !me.history;
   const changes = changesPanel((c) => c.dp === dp && String(c.port) === number);
-  main.append(h('div', {class: 'head'}, heading, about, h('div', {class: 'actions'}, profile, trace)),
-    h('section', {class: 'panel', 'aria-label': 'State', hidden: true}, note), list, changes.element);
+  main.append(h('div', {class: 'head'}, heading, about, h('div', {class: 'actions'}, profile, past, trace)),
+    h('section', {class: 'panel', 'aria-label': 'State', hidden: true}, note), find.element, list, changes.element);
   if (!me.may_change) main.append(h('p', {class: 'mute'}, me.why_not));
   let data;
   return {
+    end() { for (const section of list.children) section.parts.list.end(); },
     happened: (event) => { if (event.kind === 'change') changes.load(); },
     view(now) {
       data = now;
@@ -100,15 +106,16 @@ export function portPage(main, dp, number) {
         : !now.own ? 'This switch is of another make: it does not tell of queues.' : now.trouble ? `The switch does not tell all: ${now.trouble}` : now.trees.length ? '' : 'No queues are set up here: packets leave as the interface takes them.';
       note.parentElement.hidden = note.hidden = !text;
       say(note, text);
+      const sum = (key) => now.trees.reduce((n, t) => n + t[key], 0);
+      find.set(sum('queues'), sum('total'));
       keyed(list, now.trees, (t) => t.direction, makeTree, (section, t) => {
         const p = section.parts;
-        const [total] = t.nodes;
         section.setAttribute('aria-label', `${WAYS[t.direction]} ${port.name}`);
         say(p.title, `${WAYS[t.direction]} ${port.name}`);
-        say(p.about, [t.scheduler, total?.ceil && `${rate(total.ceil)} in all`, `${t.nodes.filter((n) => !n.inner).length} queues`].filter(Boolean).join(' · '));
+        say(p.about, [t.scheduler, t.ceil && `${rate(t.ceil)} in all`, `${count(t.queues)} queues`].filter(Boolean).join(' · '));
         p.state.hidden = !t.foreign && !t.away;
         say(p.state, t.away ? 'the interface is gone' : 'changed by somebody else');
-        keyed(p.body, t.nodes, (n) => `${n.parent}-${n.id}-${n.depth}-${n.inner}-${n.may_change}`,
+        p.list.update(t.nodes, t, (n) => `${n.parent}-${n.id}-${n.depth}-${n.inner}-${n.may_change}`,
           (n) => makeRow(n, (node) => rateDialog(dp, port.no, t.direction, node)), updateRow);
       });
     },

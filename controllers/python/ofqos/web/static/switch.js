@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A switch: its ports.
 
-import {h, keyed, say} from './dom.js';
+import {h, say} from './dom.js';
+import {controls, rows} from './rows.js';
 import {me} from './api.js';
 import {count, perSecond, rate} from './format.js';
 import {loadBar} from './bar.js';
@@ -14,17 +15,19 @@ const cell = (label, name, ...inside) => h('td', {'data-label': label, class: na
 export function switchPage(main, dp) {
   const heading = h('h1', {}, dp);
   const about = h('p', {class: 'mute'});
-  const body = h('tbody', {});
+  const list = rows('first', 7, () => box);
+  const find = controls('ports', [['port', 'by number'], ['name', 'by name'], ['queues', 'by queues'], ['receives', 'by what they receive'], ['sends', 'by what they send'], ['dropped', 'by drops']]);
   const profile = h('button', {type: 'button', onclick: () => profileDialog(dp, data.ports, [])}, 'Apply a profile…');
   profile.hidden = !me.may_change || !me.profiles;
   const gone = h('p', {class: 'note bad', hidden: true}, 'This switch is away. It is shown again as soon as it is back.');
   const table = h('table', {class: 'cards'}, h('caption', {class: 'off'}, 'Ports'),
     h('thead', {}, h('tr', {}, [['Port'], ['Link'], ['Receives'], ['Sends'], ['Queues'], ['Dropped', 'n'], ['Errors', 'n']]
-      .map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), body);
+      .map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), list.body);
+  const box = h('div', {class: 'scroll', tabindex: -1}, table);
   const changes = changesPanel((c) => c.dp === dp);
   main.append(h('div', {class: 'head'}, heading, about, h('div', {class: 'actions'}, profile, h('a', {class: 'button', href: `#/switch/${dp}/trace`}, 'Trace a packet'))),
-    h('section', {class: 'panel', 'aria-label': 'Ports'}, gone, h('div', {class: 'scroll'}, table)), changes.element);
-  let data = {ports: []};
+    find.element, h('section', {class: 'panel', 'aria-label': 'Ports'}, gone, box), changes.element);
+  let data = {ports: []}, most = 0;
 
   function make(p) {
     const parts = Object.fromEntries(['name', 'link', 'rx', 'tx', 'queues', 'drops', 'errors'].map((k) => [k, h('span', {})]));
@@ -56,6 +59,7 @@ export function switchPage(main, dp) {
   }
 
   return {
+    end: list.end,
     happened: (event) => { if (event.kind === 'change') changes.load(); },
     view(now) {
       data = now;
@@ -65,7 +69,9 @@ export function switchPage(main, dp) {
       gone.hidden = now.up && !now.trouble;
       say(gone, now.up ? `The switch does not tell all: ${now.trouble}` : 'This switch is away. It is shown again as soon as it is back.');
       table.hidden = !now.up;
-      keyed(body, now.ports, (p) => p.no, make, update);
+      most = Math.max(most, now.total);
+      find.set(most, now.total);
+      list.update(now.ports, now, (p) => p.no, make, update);
     },
   };
 }

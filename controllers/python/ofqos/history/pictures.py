@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Lines and heat maps from the file: as many points as a picture has, whatever the time."""
+from __future__ import annotations
+
+import re
+import time
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+
+from .sample import FIELDS, QUEUE_IN, QUEUE_OUT, RECEIVES, SENDS, SUMS, Key, together
+from .store import COARSE, FINE, Found, Store
+
+COLUMNS, ROWS = 60, 40                  # of a heat map
+HEATS = ('wait_us', 'rtt_us', 'rtt90_us')
+
+
+class Span(NamedTuple):
+    """`step`: seconds of a point."""
+    seconds: int
+    step: int
+    coarse: bool
+
+
+SPANS = {'hour': Span(3600, FINE, False), 'day': Span(86400, COARSE, True), 'month': Span(30 * 86400, 7200, True)}
+
+
+class Unclear(ValueError):
+    """What is wrong with a request, and what would be right."""
+
+
+class Asked(NamedTuple):
+    """Which line or heat map."""
+    dp: str
+    port: Optional[int]
+    direction: str
+    queue: Optional[int]
+    of: str
+    what: str
+    until: float
+
+
+def asked(words: Mapping[str, str]) -> Asked:
+    """Of a request's words.  Unclear: they are wrong."""
+    def choice(key: str, known: Sequence[str]) -> str:
+        text = words.get(key, known[0])
+        if text not in known:
+            raise Unclear(f'{key} is one of {", ".join(known)}, not {text[:20]!r}')
+        return text
+
+    def number(key: str, most: int) -> Optional[int]:
+        text = words.get(key)
+        if text is None:
+            return None
+        if not text.isascii() or not text.isdecimal() or int(text[:11]) > most:
+            raise Unclear(f'{key} is a number up to {most}, not {text[:20]!r}')
+        return int(text)
+
+    dp, port, queue = words.get('switch', ''), number('port', 0xffffffff), number('queue', 0xffff)
+    if not re.fullmatch('[0-9a-f]{16}', dp):
+        raise Unclear('switch is missing, or not 16 hexadecimal digits')
+    if queue is not None and port is None:
+        raise Unclear('port is missing: a queue belongs to a port')
+    until = number('until', 1 << 33)
+    return Asked(dp, port, choice('direction', ('out', 'in')), queue, choice('of', tuple(SPANS)), choice('what', HEATS),
+                 time.time() if until is None else float(until))
+
+
+def queue_key(port: int, direction: str, queue: int) -> Key:
+    return Key(port, QUEUE_IN if direction == 'in' else QUEUE_OUT, queue)
+
+
+def _of(found: Found, port: Optional[int], kind: int, queue: Optional[int]) -> List[Optional[int]]:
+    """A queue's, a port's, or (as a sum) the whole switch's."""
+    if port is not None:
+        key = Key(port, kind, queue or 0)
+        return found.packed.row(found.keys.index(key)) if key in found.keys else []
+    sums: List[Optional[int]] = [0, 0, 0, 0, None, None, None]
+    for at, key in enumerate(found.keys):
+        if key.kind == kind:
+            for i in range(SUMS):
+                sums[i] = (sums[i] or 0) + (found.packed.value(at, i) or 0)
+    return sums
+
+
+def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Optional[int], of: str,
+         until: float) -> Dict[str, Any]:
+    """Columns, a value for each time; times without a sample are left out."""
+    span = SPANS[of]
+    kind = (QUEUE_IN if direction == 'in' else QUEUE_OUT) if queue is not None else RECEIVES if direction == 'in' else SENDS
+    points: Dict[int, List[Any]] = {}
+    for found in store.read(dp, span.coarse, until - span.seconds, until):
+        row = _of(found, port, kind, queue)
+        if row:
+            points.setdefault(int(found.time // span.step), []).append((found.packed.seconds, row))
+    made: Dict[str, Any] = {'of': of, 'since': until - span.seconds, 'until': until, 'step': span.step, 'time': [],
+                            'bps': [], 'pps': [], 'drops_ps': [], **{name: [] for name in FIELDS[SUMS:]}}
+    for number, parts in sorted(points.items()):
+        seconds, row = sum(s for s, _ in parts) or 1.0, together([row for _, row in parts])
+        made['time'].append(number * span.step)
+        made['bps'].append(round((row[0] or 0) * 8 / seconds))
+        made['pps'].append(round((row[1] or 0) / seconds, 1))
+        made['drops_ps'].append(round((row[2] or 0) / seconds, 2))
+        for name, value in zip(FIELDS[SUMS:], row[SUMS:]):
+            made[name].append(value)
+    return made
+
+
+def heat(store: Store, dp: str, port: int, direction: str, what: str, of: str, until: float) -> Dict[str, Any]:
+    """The slowest queues of a port: in each column the largest value; None: no sample."""
+    span, kind = SPANS[of], QUEUE_IN if direction == 'in' else QUEUE_OUT
+    field, since = FIELDS.index(what), until - span.seconds
+    cells: Dict[int, List[Optional[int]]] = {}
+    for found in store.read(dp, span.coarse, since, until):
+        column = min(COLUMNS - 1, int((found.time - since) * COLUMNS / span.seconds))
+        for at, key in enumerate(found.keys):
+            if key.port == port and key.kind == kind:
+                value = found.packed.value(at, field)
+                row = cells.setdefault(key.queue, [None] * COLUMNS)
+                if value is not None:
+                    row[column] = max(value, row[column] or 0)
+    known = {queue: row for queue, row in cells.items() if any(v is not None for v in row)}
+    slowest = sorted(known, key=lambda queue: (-max(v or 0 for v in known[queue]), queue))[:ROWS]
+    return {'of': of, 'what': what, 'since': since, 'until': until, 'step': span.seconds / COLUMNS, 'total': len(known),
+            'queues': [{'id': queue, 'values': known[queue], 'worst': max(v or 0 for v in known[queue])} for queue in slowest]}
