@@ -528,6 +528,79 @@ def test_tls(switch, tmp_path):
         assert 'Secure' in cookie
 
 
+# ----------------------------------------------------------------------------- queues and rules added
+
+QUEUE, RULE = f'/api/switches/{DP}/queue', f'/api/switches/{DP}/rule'
+
+
+def rules(switch):
+    return {row['rule'] for row in json.loads(switch.dpctl('--json', 'qos-map', 'show').stdout)['rules'] if 'rule' in row}
+
+
+def test_a_queue_with_a_rule_added_and_taken_back(web, switch):
+    before = shown(switch)
+    new = {'port': 2, 'queue': 40, 'parent': 1, 'name': 'games', 'rate': '10%', 'ceil': '100%', 'rule': 'udp=5001,src=10.0.0.0/8', 'then': 'normal'}
+    plan = web.ask('POST', QUEUE, {**new, 'dry_run': True})
+    assert plan['command'] == 'qos-htb cmd=add,port=2,class=40,parent=1,rate=10%,ceil=100%,name=games', plan
+    assert [(s['name'], s['rate'], s['ceil']) for s in plan['steps']] == [('games', [None, 2_400_000], [None, 40_000_000])]
+    assert 'class 1:28 of p2: new, rate 2400kbit ceil 40mbit' in plan['steps'][0]['kernel']
+    assert len(plan['flows']) == 3 and all('queue=40' in f for f in plan['flows'][:2])
+    assert shown(switch) == before and not rules(switch)
+    change = web.ask('POST', QUEUE, new)['change']
+    assert change['what'] == 'queue games of port p2, added' and tree_of(web)[40]['name'] == 'games'
+    assert rules(switch) == {'queue=40,udp=5001,src=10.0.0.0/8'}
+    web.ask('POST', f"/api/changes/{change['id']}/undo", {})
+    assert shown(switch) == before and not rules(switch)
+
+
+def test_a_rule_alone(web, switch):
+    said = web.ask('POST', RULE, {'port': 2, 'queue': 10, 'rule': 'app=sip', 'then': 'normal', 'dry_run': True})
+    assert said['command'] == 'qos-map add queue=10,app=sip then=normal' and said['flows'] and not rules(switch)
+    change = web.ask('POST', RULE, {'port': 2, 'queue': 10, 'rule': 'app=sip', 'then': 'normal'})['change']
+    assert rules(switch) == {'queue=10,app=sip'}
+    web.ask('POST', f"/api/changes/{change['id']}/undo", {})
+    assert not rules(switch)
+
+
+@pytest.mark.parametrize('wrong, field, said', [
+    ({'queue': 10}, 'queue', 'queue 10 is there already; the next free one is 11'),
+    ({'queue': 0}, 'queue', 'a number from 1 to'),
+    ({'rate': ''}, 'rate', 'a guarantee is needed'), ({'rate': '6'}, 'rate', 'rate 6: write its unit, as 6mbit'),
+    ({'rate': 'much'}, 'rate', 'much'), ({'ceil': '1kbit'}, 'ceil', 'the ceiling 1kbit is below the guarantee 6mbit'),
+    ({'parent': 77}, 'parent', 'there is no queue 77'), ({'name': 'voice'}, 'name', 'has the name voice already'),
+    ({'name': 'a,b'}, 'name', 'no comma'), ({'rule': 'upd=5001'}, 'rule', 'unknown key upd; did you mean udp?'),
+    ({'rule': 'something'}, 'rule', 'write the rule as app=https'), ({'then': 'away'}, 'then', 'then is normal'),
+    ({'direction': 'in'}, 'rule', 'a rule is for queues of what leaves')])
+def test_queues_that_are_refused(web, switch, wrong, field, said):
+    """At the field, and nothing is changed."""
+    new = {'port': 2, 'queue': 40, 'rate': '6mbit', 'rule': 'udp=5001', 'then': 'normal', **wrong}
+    before = shown(switch)
+    for dry in (True, False):
+        answer = web.request('POST', QUEUE, {**new, 'dry_run': dry}, {'Authorization': f'Bearer {web.token}'})
+        assert answer.status == 400 and answer.body.get('field') == field and said in answer.body['error'], answer
+    assert shown(switch) == before and not rules(switch)
+
+
+def test_hosts(web, switch):
+    assert web.ask('GET', f'/api/switches/{DP}/hosts?port=1') == {'hosts': []}
+    switch.dpctl('qos-hosts', 'port=1', 'prefix=10.0.0.0/30,rate=1mbit,ceil=2mbit', 'then=normal')
+    found = web.ask('GET', f'/api/switches/{DP}/hosts?port=1')['hosts']
+    assert {(h['host'], h['rate'], h['ceil']) for h in found} == {('10.0.0.1', 1_000_000, 2_000_000), ('10.0.0.2', 1_000_000, 2_000_000)}
+    assert 'port is missing' in web.ask('GET', f'/api/switches/{DP}/hosts', status=400)['error']
+
+
+def test_what_came_of_a_change_is_measured(web, switch):
+    """While somebody looks: what the queue did before, and ten seconds later."""
+    stream = Stream(web, f'port/{DP}/2')
+    stream.until(lambda name, d: name == 'view' and d['looked'] and d['trees'][0]['nodes'][0]['bps'] is not None)
+    web.ask('POST', RATE, wanted(30, '5mbit', '8mbit'))
+    event = stream.until(lambda name, d: name == 'happened' and '10 s later' in d['text'])
+    assert event['kind'] == 'change' and 'rate 0 Mbit/s to 0 Mbit/s' in event['text']
+    change, = web.ask('GET', '/api/changes')['changes']
+    assert change['before']['bps'] == change['after']['bps'] == 0
+    stream.close()
+
+
 # ------------------------------------------------------------------------------ many, and bad ones
 
 def test_200_viewers_cost_the_switch_no_more_than_one(switch):

@@ -244,6 +244,44 @@ async def test_a_profile(page, web):
     await page.until("![...document.querySelectorAll('main td')].some(e => e.textContent.includes('htb'))")
 
 
+@with_page
+async def test_a_queue_and_a_rule_by_keyboard(page, web):
+    """What is wrong stands at its field; what would be done is shown first."""
+    await signed_in(page, web, '#/switch/0000000000000003/port/2')
+    await page.until("[...document.querySelectorAll('button')].some(b => b.textContent === 'Add a queue…')")
+    await page.js("[...document.querySelectorAll('button')].find(b => b.textContent === 'Add a queue…').focus()")
+    await page.key('Enter')
+    await page.until("document.querySelector('dialog input[name=queue]')")
+    await page.js("document.querySelector('dialog input[name=rate]').focus()")
+    await page.type('6')
+    await page.until("document.querySelector('#wrong-rate').textContent.includes('write its unit')")
+    assert await page.js("document.querySelector('dialog input[name=rate]').getAttribute('aria-invalid')") == 'true'
+    page.faults = [f for f in page.faults if '400' not in f]
+    await page.type('mbit')
+    await page.js("document.querySelector('dialog input[name=name]').focus()")
+    await page.type('games')
+    await page.js("document.querySelector('dialog input[name=rule]').focus()")
+    await page.type('udp=5009')
+    await page.js("(() => { const s = document.querySelector('dialog select[name=then]'); s.value = 'normal'; s.dispatchEvent(new Event('input', {bubbles: true})); })()")
+    await page.until("document.querySelector('dialog .preview')?.textContent.includes('cmd=add,port=2,class=10,rate=6mbit,name=games') && document.querySelectorAll('dialog .preview h3').length === 2")
+    page.faults = [f for f in page.faults if '400' not in f]
+    await page.js("document.querySelector('dialog input[name=rule]').focus()")
+    await page.key('Enter')
+    await page.until("[...document.querySelectorAll('.queues .name')].some(e => e.textContent === 'games')")
+    await page.js("document.querySelector('button[aria-label=\"Add a rule for games\"]').focus()")
+    await page.key('Enter')
+    await page.until("document.activeElement.name === 'rule'")
+    await page.type('app=ssh')
+    await page.until("document.querySelector('dialog .preview')?.textContent.includes('qos-map add queue=10,app=ssh')")
+    await page.key('Enter')
+    await page.until("[...document.querySelectorAll('.toast')].some(e => e.textContent.includes('a rule for port p2'))")
+    for words in ("queue=10,app=ssh", "queue games"):
+        await page.until(f"document.querySelector('button[aria-label*=\"{words}\"]')")
+        await page.js(f"document.querySelector('button[aria-label*=\"{words}\"]').click()")
+        await page.until(f"[...document.querySelectorAll('.toast')].some(e => e.textContent.startsWith('Taken back') && e.textContent.includes('{words}'))")
+    await page.until("![...document.querySelectorAll('.queues .name')].some(e => e.textContent === 'games')")
+
+
 # -------------------------------------------------------------------------------- live, and gone
 
 @with_page
@@ -315,6 +353,12 @@ async def each_state(page, web):
     await page.js(CHANGE + '.click()')
     await page.until("document.querySelector('dialog .preview')?.children.length")
     yield 'rate dialog'
+    await page.key('Escape')
+    await page.until("!document.querySelector('dialog')")
+    await page.js("[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Add a queue')).click()")
+    await page.js("(() => { const f = document.querySelector('dialog input[name=rate]'); f.value = '1mbit'; f.dispatchEvent(new Event('input', {bubbles: true})); })()")
+    await page.until("document.querySelector('dialog .preview table')")
+    yield 'queue dialog'
     await page.key('Escape')
     await page.until("!document.querySelector('dialog')")
     await page.js("[...document.querySelectorAll('button')].find(b => b.textContent.startsWith('Apply')).click()")

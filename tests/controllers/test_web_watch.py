@@ -5,6 +5,7 @@ import json
 import struct
 import sys
 import tempfile
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,8 +18,11 @@ from ofqos.channel import Limits  # noqa: E402
 from ofqos.history.recorder import Recorder  # noqa: E402
 from ofqos.history.sample import QUEUE_OUT, SENDS, Key  # noqa: E402
 from ofqos.switches import Switches  # noqa: E402
+from ofqos.web import add, tree  # noqa: E402
+from ofqos.web.change import Bad, Desk, Profiles  # noqa: E402
 from ofqos.web.hub import View  # noqa: E402
 from ofqos.web.network import Link, Network  # noqa: E402
+from ofqos.web.relay import Failed  # noqa: E402
 from ofqos.web.window import NOTHING, Window, cut, difference, parse  # noqa: E402
 
 
@@ -187,4 +191,36 @@ def test_history_asks_without_a_viewer():
                 assert net.recorder.names(f'{1:016x}')[Key(1, QUEUE_OUT, 10)] == 'user-10'
                 assert net.watches[1].look is None or net.recorder.due(f'{1:016x}') >= 0
             await net.recorder.end()
+    run(work())
+
+
+class Refusing:
+    """dpctl: it plans rules, and does none."""
+
+    async def run(self, channel, words, options=(), changes=False, files=None):
+        if not changes:
+            return '{"steps": ["flow-mod"]}'
+        raise Failed('dpctl: qos-map: the table is full\nusage: ...')
+
+
+def test_a_rule_that_is_refused_takes_its_queue_back(monkeypatch):
+    """The queue was made when the switch refuses the flows: both or none."""
+    committed = []
+
+    async def commit(requests):
+        committed.extend(str(r) for r in requests)
+
+    async def no_queues(channel, port):
+        return tree.look(0.0, [], [], [])
+
+    async def work():
+        net = Network(8, 0.05, {}, [])
+        port = SimpleNamespace(name='eth1', speed=0)
+        net.watches[1] = SimpleNamespace(name='one', ports={1: port}, channel=SimpleNamespace(commit=commit))
+        monkeypatch.setattr(add, 'dump', no_queues)
+        desk = Desk(net, Profiles(None), Refusing())
+        with pytest.raises(Bad, match='^the table is full$') as said:
+            await add.Adder(desk).queue(f'{1:016x}', add.New(1, 'out', 10, 0, '', '1mbit', '', 'udp=5001'), False, 'me')
+        assert said.value.field == 'rule' and not desk.changes
+        assert committed == ['qos-htb cmd=add,port=1,class=10,rate=1mbit', 'qos-htb cmd=del,port=1,class=10']
     run(work())

@@ -2,6 +2,7 @@
 """Changes: what would be done, doing it, and taking it back."""
 from __future__ import annotations
 
+import asyncio
 import collections
 import itertools
 import json
@@ -21,6 +22,7 @@ from .network import Network
 from .relay import Dpctl, Failed
 from .watch import Watch
 
+MEASURED = 10.0                     # seconds after a change, it is looked what came of it
 CHANGES = 50                        # that can be taken back
 PROFILE_MOST, PROFILES_MOST = 64 << 10, 200
 _NAME = re.compile(r'[A-Za-z0-9][A-Za-z0-9._-]{0,63}\.qos')
@@ -30,7 +32,11 @@ _TRACE_WORDS = ('len', 'ttl', 'queue')
 
 
 class Bad(ValueError):
-    """Of what was asked for: what is wrong, and what would be right."""
+    """Of what was asked for: what is wrong, and what would be right; `field`: in which one."""
+
+    def __init__(self, text: str, field: str = '') -> None:
+        super().__init__(text)
+        self.field = field
 
 
 class Changed(Exception):
@@ -76,12 +82,15 @@ class Change:
     back: Sequence[Request]
     made: Sequence[Request] = ()
     profiles: Mapping[int, str] = field(default_factory=dict)
+    rules: Sequence[str] = ()           # of dpctl's qos-map, that were added
     time: float = field(default_factory=time.time)
     undone: bool = False
+    before: Optional[Mapping[str, Any]] = None      # what its queue did when it was made,
+    after: Optional[Mapping[str, Any]] = None       # and MEASURED later
 
     def show(self) -> Dict[str, Any]:
         return {'id': self.id, 'dp': self.dp, 'port': self.port, 'what': self.what, 'by': self.by, 'time': round(self.time, 3),
-                'undone': self.undone}
+                'undone': self.undone, 'before': self.before, 'after': self.after}
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ class Wanted:
 
 # ------------------------------------------------------------------------------- one class
 
-async def _dump(channel: Channel, port: int) -> tree.Look:
+async def dump(channel: Channel, port: int) -> tree.Look:
     entries = parse_dump(joined(await channel.ask(lambda xid: wire.ask_dump(xid, port))))
     return tree.look(0.0, entries, [], [])
 
@@ -149,44 +158,44 @@ def plan(now: tree.Look, wanted: Wanted, interface: str, speed: int = 0) -> Plan
         raise Bad('a rate above 0 is needed, such as 6mbit or 30%')
     if ceil is None or ceil < rate:
         raise Bad(f'the ceiling {format_rate(ceil or 0)} is below the rate {format_rate(rate)}: make it at least that')
-    steps = tuple(_step(before[q], c, interface, way) for q, c in after.items() if c.rates != before[q].rates)
+    steps = tuple(step_of(before[q], c, interface, way) for q, c in after.items() if c.rates != before[q].rates)
     back = _new_request(e, old.get('rate', ''), old.get('ceil', ''))
-    what = f'{_called(e)} of port {interface}: ' + ', '.join(
+    what = f'{called(e)} of port {interface}: ' + ', '.join(
         f'{key} {old.get(key, "-")} to {text}' for key, text in tree.words(_with(e, made).config).items()
         if text != old.get(key))
-    return Plan(made, back, what, steps, tuple(_warnings(after, wanted, speed)))
+    return Plan(made, back, what, steps, tuple(warnings_of(after, wanted.queue, speed)))
 
 
-def _called(e: Entry) -> str:
+def called(e: Entry) -> str:
     name = e.config.params.get('name')
     return f'queue {name}' if isinstance(name, str) and name else tree.label(e.class_id)
 
 
-def _step(before: tree.Class, after: tree.Class, interface: str, way: int) -> Step:
+def step_of(before: Optional[tree.Class], after: tree.Class, interface: str, way: int) -> Step:
     e, (rate, ceil) = after.entry, after.rates
     minor = e.class_id or table.ROOT_CLASS
     device = f'the incoming side of {interface}' if way else interface
-    kernel = (f'class 1:{minor:x} of {device}: change in place, rate {format_rate(rate or 0)} '
+    kernel = (f'class 1:{minor:x} of {device}: {"change in place" if before else "new"}, rate {format_rate(rate or 0)} '
               f'ceil {format_rate(ceil or 0)}')
     name = str(e.config.params.get('name') or tree.label(e.class_id))
-    return Step(e.class_id, name, before.rates, after.rates, kernel)
+    return Step(e.class_id, name, before.rates if before else (None, None), after.rates, kernel)
 
 
-def _warnings(after: Mapping[int, tree.Class], wanted: Wanted, speed: int) -> List[str]:
+def warnings_of(after: Mapping[int, tree.Class], queue: int, speed: int) -> List[str]:
     found = []
     sums: Dict[int, int] = collections.defaultdict(int)
     for c in after.values():
         if c.depth and c.rates[0]:
             sums[c.entry.parent_id] += c.rates[0]
-    e = after[wanted.queue].entry
+    e = after[queue].entry
     for q in dict.fromkeys((e.parent_id, e.class_id)):
         above = after.get(q)
         if above and above.rates[0] and sums.get(q, 0) > above.rates[0]:
-            found.append(f'The guarantees below {_called(above.entry)} come to {format_rate(sums[q])}, more than its '
+            found.append(f'The guarantees below {called(above.entry)} come to {format_rate(sums[q])}, more than its '
                          f'{format_rate(above.rates[0])}. HTB keeps each of them, so together they may send that much.')
-    ceil, parent = after[wanted.queue].rates[1], after.get(e.parent_id)
+    ceil, parent = after[queue].rates[1], after.get(e.parent_id)
     if parent and e.class_id and ceil and parent.rates[1] and ceil > parent.rates[1]:
-        found.append(f'The ceiling is above that of {_called(parent.entry)}, {format_rate(parent.rates[1])}, which '
+        found.append(f'The ceiling is above that of {called(parent.entry)}, {format_rate(parent.rates[1])}, which '
                      'holds for both.')
     if speed and ceil and ceil > speed:
         found.append(f'The ceiling is above the speed of the interface, {format_rate(speed)}.')
@@ -252,6 +261,18 @@ class Profiles:
 
 # -------------------------------------------------------------------------------- the desk
 
+def _told(before: Optional[Mapping[str, Any]], after: Mapping[str, Any]) -> str:
+    """What a change came to, in words."""
+    def word(key: str, value: Optional[int]) -> str:
+        if value is None:
+            return 'not known'
+        return f'{value / 1e6:.3g} Mbit/s' if key == 'bps' else f'{value / 1e3:.3g} ms' if key.endswith('us') else f'{value:.3g}/s'
+    names = {'bps': 'rate', 'delay_us': 'wait', 'rtt_us': 'round trip', 'drops_ps': 'drops'}
+    return f'{MEASURED:g} s later ' + ', '.join(
+        f'{name} {word(key, before[key] if before else None)} to {word(key, after[key])}' for key, name in names.items()
+        if after[key] is not None)
+
+
 class Desk:
     """Where changes are asked for."""
 
@@ -260,7 +281,7 @@ class Desk:
         self.changes: Deque[Change] = collections.deque(maxlen=CHANGES)
         self._ids = itertools.count(1)
 
-    def _interface(self, watch: Watch, port: int) -> Tuple[str, int]:
+    def interface(self, watch: Watch, port: int) -> Tuple[str, int]:
         found = watch.ports.get(port)
         if found is None:
             raise Bad(f'switch {watch.name} has no port {port}')
@@ -268,22 +289,41 @@ class Desk:
 
     async def plan(self, dp: str, wanted: Wanted) -> Plan:
         watch = self.net[dp]
-        interface, speed = self._interface(watch, wanted.port)
-        return plan(await _dump(watch.channel, wanted.port), wanted, interface, speed)
+        interface, speed = self.interface(watch, wanted.port)
+        return plan(await dump(watch.channel, wanted.port), wanted, interface, speed)
 
     async def change(self, dp: str, wanted: Wanted, by: str) -> Change:
         made = await self.plan(dp, wanted)
         if not made.steps and made.request == made.back:
             raise Bad('it has these rates already')
         await self.net[dp].channel.commit([made.request])
-        return self._keep(Change(next(self._ids), dp, wanted.port, made.what, by, [made.back], [made.request]))
+        return self.keep(dp, wanted.port, made.what, by, back=[made.back], made=[made.request])
 
-    def _keep(self, change: Change) -> Change:
+    def keep(self, dp: str, port: int, what: str, by: str, back: Sequence[Request] = (), made: Sequence[Request] = (),
+             profiles: Optional[Mapping[int, str]] = None, rules: Sequence[str] = ()) -> Change:
+        """It was made: it is told, and can be taken back."""
+        change = Change(next(self._ids), dp, port, what, by, back, made, profiles or {}, rules)
+        if made:
+            change.before = self._figures(change)
+            asyncio.get_running_loop().call_later(MEASURED, self._measure, change)
         self.changes.append(change)
         watch = self.net[change.dp]
         self.net.hub.tell('info', 'change', f'{change.by} changed {change.what}', dp=change.dp, switch=watch.name,
                           port=change.port)
         return change
+
+    def _figures(self, change: Change) -> Optional[Mapping[str, Any]]:
+        """Of the queue that was changed; None: nobody looks at its port, so nobody asks the switch."""
+        asked, watch = change.made[0], self.net.watches.get(int(change.dp, 16))
+        trees = watch.trees(change.port) if watch else []
+        return next((t.figures(asked.class_id) for t in trees if t.way == asked.params.get('direction', 0)), None)
+
+    def _measure(self, change: Change) -> None:
+        change.after = None if change.undone else self._figures(change)
+        if change.after:
+            watch = self.net.watches[int(change.dp, 16)]
+            self.net.hub.tell('info', 'change', f'{change.what}: {_told(change.before, change.after)}', dp=change.dp,
+                              switch=watch.name, port=change.port)
 
     def find(self, number: int) -> Change:
         for change in self.changes:
@@ -302,7 +342,10 @@ class Desk:
                                      {'before.qos': text})
         else:
             await self._still(watch, change)
-            await watch.channel.commit(list(change.back))
+            if change.rules:
+                await self.dpctl.run(watch.channel, ['qos-map', 'del', *change.rules], (), True)
+            if change.back:
+                await watch.channel.commit(list(change.back))
         change.undone = True
         self.net.hub.tell('info', 'change', f'{by} took back: {change.what}', dp=change.dp, switch=watch.name,
                           port=change.port)
@@ -311,7 +354,7 @@ class Desk:
     @staticmethod
     async def _still(watch: Watch, change: Change) -> None:
         """Changed: it is not as the change left it."""
-        now = await _dump(watch.channel, change.port)
+        now = await dump(watch.channel, change.port)
         for made in change.made:
             way = made.params.get('direction', 0)
             e = now.entries.get((change.port, int(way == 1), True, made.class_id))
@@ -331,7 +374,7 @@ class Desk:
         if len(words) > 32 or not all(_WORD.fullmatch(w) for w in words):
             raise Bad('values are NAME=VALUE, such as up=20mbit')
         for port in ports:
-            self._interface(watch, port)
+            self.interface(watch, port)
         before = {} if dry else {port: await self._profile_of(watch, port) for port in ports}
         options = ['--json', '--dry-run'] if dry else ['--json']
         command = ['qos-apply', f'@{name}', f'port={",".join(map(str, ports))}', *words]
@@ -340,13 +383,13 @@ class Desk:
         steps = found.get('steps', []) if isinstance(found, dict) else []
         if dry or not steps:
             return {'steps': steps, 'change': None}
-        names = ', '.join(self._interface(watch, p)[0] for p in ports)
-        change = Change(next(self._ids), dp, ports[0], f'profile {name} on {names}', by, (), (), before)
-        return {'steps': steps, 'change': self._keep(change).show()}
+        names = ', '.join(self.interface(watch, p)[0] for p in ports)
+        change = self.keep(dp, ports[0], f'profile {name} on {names}', by, profiles=before)
+        return {'steps': steps, 'change': change.show()}
 
     @staticmethod
     async def _profile_of(watch: Watch, port: int) -> str:
-        look = await _dump(watch.channel, port)
+        look = await dump(watch.channel, port)
         queues = parse_ports(joined(await watch.channel.ask(lambda xid: wire.ask(wire.QOS_PORTS, xid))))
         defaults = {q.direction: q.default_class for q in queues if q.port == port and q.default_class}
         return profile_of(list(look.entries.values()), defaults)

@@ -7,7 +7,7 @@ from typing import Any, Dict, List, Optional, Sequence
 from .. import table
 from ..replies import Counters, Entry, Latency, PortQueues
 from . import window
-from .tree import Class, Look, Tin, label, settings, walk, words
+from .tree import Class, Look, Tin, label, next_free, settings, walk, words
 from .window import Window
 
 
@@ -48,6 +48,7 @@ class Tree:
         # The class of packets without a queue: while the one asked for is not there, or has others below it, it is
         # the switch's own.
         self.default = asked if any(c.entry.class_id == asked and not c.inner for c in self.classes) else table.DEFAULT_CLASS
+        self.free = next_free(now, port, way)
         self._orders: Dict[Any, List[int]] = {}
 
     def _backlogs(self) -> List[List[int]]:
@@ -124,6 +125,14 @@ class Tree:
         return {'borrowed': self.now.borrowed.get(key), 'kept': None if s.kept is None else round(s.kept, 4),
                 'broken': s.broken, 'dropping': s.dropping, 'slow': s.delay_broken}
 
+    def figures(self, queue: int) -> Optional[Dict[str, Any]]:
+        """What a change is measured by."""
+        for i, c in enumerate(self.classes):
+            if c.entry.is_class and c.entry.class_id == queue:
+                node = self.node(i, True)
+                return {key: node[key] for key in ('bps', 'backlog', 'delay_us', 'rtt_us', 'drops_ps')}
+        return None
+
     # ------------------------------------------------------------------ those that are shown
 
     def _text(self, c: Class) -> str:
@@ -150,7 +159,7 @@ class Tree:
         rows = part.pop('rows')
         return {'direction': 'in' if self.way else 'out', 'scheduler': q.scheduler if q else None,
                 'nodes': [self.node(i, bool(w.find or w.sort)) for i in rows], **part,
-                'queues': sum(not c.inner for c in self.classes),
+                'free': self.free, 'queues': sum(not c.inner for c in self.classes),
                 'ceil': self.classes[0].rates[1] if self.classes else None,
                 'foreign': bool(q and q.foreign), 'away': bool(q and q.away)}
 

@@ -21,6 +21,7 @@ from ..history.recorder import Recorder
 from ..history.sample import Key
 from ..guard import COOKIE, LIFE, Guard, Session, Token, foreign
 from ..limits import origin
+from .add import Adder, New
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
 from .network import Network
@@ -69,9 +70,9 @@ class Settings:
     say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr, flush=True))
 
 
-def _error(status: int, text: str, after: float = 0) -> web.Response:
+def _error(status: int, text: str, after: float = 0, field: str = '') -> web.Response:
     headers = {'Retry-After': str(max(1, round(after)))} if after or status in (429, 503) else {}
-    return web.json_response({'error': text}, status=status, headers=headers)
+    return web.json_response({'error': text, **({'field': field} if field else {})}, status=status, headers=headers)
 
 
 def static_files() -> Dict[str, Tuple[bytes, str]]:
@@ -89,6 +90,7 @@ class Server:
 
     def __init__(self, net: Network, desk: Desk, guard: Guard, settings: Settings) -> None:
         self.net, self.desk, self.guard, self.settings = net, desk, guard, settings
+        self.adder = Adder(desk)
         self.files = static_files()
         self.streams: Set[asyncio.Task[Any]] = set()
         self.closing = False
@@ -112,6 +114,9 @@ class Server:
         add('POST', switch + '/trace', self.trace)
         add('POST', switch + '/profile', self.profile)
         add('POST', switch + '/rate', self.rate)
+        add('POST', switch + '/queue', self.queue)
+        add('POST', switch + '/rule', self.rule)
+        add('GET', switch + '/hosts', self.hosts)
 
     # ------------------------------------------------------------------ every request
 
@@ -124,7 +129,9 @@ class Server:
             answer = _error(e.status, str(e), e.after)
         except web.HTTPException as e:
             answer = _error(e.status, e.reason)
-        except (Bad, history.Unclear) as e:
+        except Bad as e:
+            answer = _error(400, str(e), field=e.field)
+        except history.Unclear as e:
             answer = _error(400, str(e))
         except Changed as e:
             answer = _error(409, str(e))
@@ -405,6 +412,33 @@ class Server:
         if dry:
             return web.json_response((await self.desk.plan(dp, wanted)).show())
         return web.json_response({'change': (await self.desk.change(dp, wanted, by)).show()})
+
+    async def queue(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        dry = self._field(body, 'dry_run', bool, default=False)
+        by = self._by(request, changes=not dry)
+        new = New(self._field(body, 'port', int), self._field(body, 'direction', str, default='out'),
+                  self._field(body, 'queue', int), self._field(body, 'parent', int, default=0),
+                  self._field(body, 'name', str, default=''), self._field(body, 'rate', str, 32),
+                  self._field(body, 'ceil', str, 32, ''), self._field(body, 'rule', str, 500, ''),
+                  self._field(body, 'then', str, default=''))
+        return web.json_response(await self.adder.queue(request.match_info['dp'], new, dry, by))
+
+    async def rule(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        dry = self._field(body, 'dry_run', bool, default=False)
+        by = self._by(request, changes=not dry)
+        return web.json_response(await self.adder.rule(
+            request.match_info['dp'], self._field(body, 'port', int), self._field(body, 'queue', int),
+            self._field(body, 'rule', str, 500), self._field(body, 'then', str, default=''), dry, by))
+
+    async def hosts(self, request: web.Request) -> web.StreamResponse:
+        """It costs the switch something, and the answer of other sites' pages can't be read: no cookie comes from there."""
+        self._known(request)
+        port = request.query.get('port', '')
+        if not re.fullmatch('[0-9]{1,10}', port):
+            raise Bad('port is missing, or no number', 'port')
+        return web.json_response({'hosts': await self.adder.hosts(request.match_info['dp'], int(port))})
 
     async def profile(self, request: web.Request) -> web.StreamResponse:
         body = await self._body(request)

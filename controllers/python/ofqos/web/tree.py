@@ -189,3 +189,9 @@ def walk(now: Look, port: int, way: int) -> Iterator[Class]:
         yield from down(root, 0, (None, None))
     for child in sorted(below.pop(0, []), key=lambda c: c.class_id):
         yield from down(child, 0, (None, None))
+
+
+def next_free(now: Look, port: int, way: int) -> int:
+    """A number for a new queue."""
+    taken = {e.class_id for e in now.classes.get((port, way), [])}
+    return next(n for n in range(10, 0x10000) if n not in taken)

@@ -4,13 +4,13 @@
 export const me = {signed_in: false, csrf: null, may_change: false};
 
 export class Problem extends Error {
-  constructor(status, text, after) { super(text); this.status = status; this.after = after; }
+  constructor(status, text, after, field) { super(text); this.status = status; this.after = after; this.field = field; }
 }
 
 async function problem(answer) {
-  let text = `the server answers ${answer.status}`;
-  try { text = (await answer.json()).error || text; } catch { /* no JSON */ }
-  return new Problem(answer.status, text, Number(answer.headers.get('Retry-After')) || 0);
+  let said = {};
+  try { said = await answer.json(); } catch { /* no JSON */ }
+  return new Problem(answer.status, said.error || `the server answers ${answer.status}`, Number(answer.headers.get('Retry-After')) || 0, said.field);
 }
 
 export async function call(method, path, body) {

@@ -3,8 +3,13 @@
 
 import {h} from './dom.js';
 import {call, me} from './api.js';
-import {clock} from './format.js';
+import {clock, micros, perSecond, rate} from './format.js';
 import {undo} from './rate.js';
+
+const FIGURES = [['bps', 'rate', rate], ['delay_us', 'wait', micros], ['rtt_us', 'round trip', micros], ['drops_ps', 'drops', perSecond]];
+
+/** What it came to: before and ten seconds later, as measured. */
+const came = ({before, after}) => after ? ` (${FIGURES.filter(([k]) => after[k] !== null).map(([k, name, text]) => `${name} ${before ? `${text(before[k])} → ` : ''}${text(after[k])}`).join(', ')})` : '';
 
 export function changesPanel(wanted) {
   const list = h('ul', {class: 'events'});
@@ -15,7 +20,7 @@ export function changesPanel(wanted) {
     list.replaceChildren(...found.map((c) => h('li', {}, h('time', {}, clock(c.time)),
       c.undone ? h('span', {class: 'mute'}, 'taken back') : h('span', {}, me.may_change && h('button', {type: 'button', class: 'small', 'aria-label': `Undo ${c.what}`,
         onclick: async (e) => { e.target.disabled = true; try { await undo(c.id); } finally { load(); } }}, 'Undo')),
-      h('span', {class: 'what'}, `${c.what}, by ${c.by}`))));
+      h('span', {class: 'what'}, `${c.what}, by ${c.by}${came(c)}`))));
   }
   if (me.may_change) load();
   return {element, load: () => { if (me.may_change) load(); }};

@@ -30,9 +30,9 @@ function line(data, [key, title, text]) {
     path += `${last !== null && data.time[i] - last <= 2.5 * data.step ? 'L' : 'M'}${x(data.time[i])},${y(v)}`;
     last = data.time[i];
   });
-  const told = `${title}: ${text(Math.round(mean))} in the middle, at most ${text(most)}`;
-  return h('figure', {class: 'line'}, h('figcaption', {}, h('b', {}, title), h('span', {class: 'mute'}, `${text(Math.round(mean))} in the middle, at most ${text(most)}`)),
-    svg('svg', {viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': told}, svg('path', {d: `M0,${HIGH}H${WIDE}`, class: 'base'}), svg('path', {d: path})),
+  const sum = `${text(key === 'drops_ps' ? mean : Math.round(mean))} on average, at most ${text(Math.max(...known))}`;
+  return h('figure', {class: 'line'}, h('figcaption', {}, h('b', {}, title), h('span', {class: 'mute'}, sum)),
+    svg('svg', {viewBox: `0 0 ${WIDE} ${HIGH}`, preserveAspectRatio: 'none', role: 'img', 'aria-label': `${title}: ${sum}`}, svg('path', {d: `M0,${HIGH}H${WIDE}`, class: 'base'}), svg('path', {d: path})),
     h('div', {class: 'scale'}, h('span', {}, moment(data.since, data.of)), h('span', {}, moment(data.until, data.of))));
 }
 

@@ -6,6 +6,8 @@ import {controls, rows} from './rows.js';
 import {me} from './api.js';
 import {bytes, count, micros, perSecond, rate, share} from './format.js';
 import {queueBar, spark} from './bar.js';
+import {queueDialog, ruleDialog} from './add.js';
+import {hostsPanel} from './hosts.js';
 import {rateDialog} from './rate.js';
 import {profileDialog} from './profile.js';
 import {changesPanel} from './changes.js';
@@ -30,7 +32,7 @@ function makeTree(tree) {
   return section;
 }
 
-function makeRow(n, change) {
+function makeRow(n, change, rule) {
   const names = ['name', 'sub', 'now', 'pps', 'rate', 'ceil', 'borrowed', 'waits', 'packets', 'delay', 'rtt', 'path', 'drops', 'dropsPs', 'chips'];
   const p = Object.fromEntries(names.map((k) => [k, h(['sub', 'pps', 'packets', 'path', 'dropsPs'].includes(k) ? 'small' : 'span', {})]));
   p.name.className = 'name';
@@ -41,10 +43,11 @@ function makeRow(n, change) {
   const who = h('span', {class: 'who'}, p.name, ' ', p.chips, p.sub);
   who.style.setProperty('--depth', n.depth);
   const button = n.may_change && h('button', {type: 'button', class: 'small', 'aria-label': `Change ${called(n)}`, onclick: () => change(row.node)}, 'Change…');
+  const more = rule && n.id && !n.inner && n.id < 0xfff0 && h('button', {type: 'button', class: 'small', 'aria-label': `Add a rule for ${called(n)}`, onclick: () => rule(row.node)}, 'Rule…');
   const row = h('tr', {class: n.inner ? 'inner' : null}, h('th', {scope: 'row', class: 'three'}, who),
     cell('Now', 'n end now-cell', p.now, ' ', p.pps), cell(null, 'c-bar wide', p.bar, h('div', {class: 'scale'}, p.rate, p.ceil)), cell(null, 'c-spark wide', p.spark),
     cell('Borrowed', 'n', p.borrowed), cell('Waits', 'n', p.waits, ' ', p.packets),
-    cell('Delay', 'n', p.delay), cell('Round trip', 'n', p.rtt, ' ', p.path), cell('Dropped', 'n', p.drops, ' ', p.dropsPs), me.may_change && cell(null, 'n c-change', button || ''));
+    cell('Delay', 'n', p.delay), cell('Round trip', 'n', p.rtt, ' ', p.path), cell('Dropped', 'n', p.drops, ' ', p.dropsPs), me.may_change && cell(null, 'n c-change', button || '', ' ', more || ''));
   row.parts = p;
   return row;
 }
@@ -85,16 +88,19 @@ export function portPage(main, dp, number) {
   const find = controls('queues', [['tree', 'as the tree has them'], ['name', 'by name'], ['rate', 'by rate'], ['waits', 'by what waits'], ['delay', 'by delay'], ['dropped', 'by drops']]);
   const profile = h('button', {type: 'button', onclick: () => profileDialog(dp, [data.port], [data.port.no])}, 'Apply a profile…');
   profile.hidden = !me.may_change || !me.profiles;
+  const add = h('button', {type: 'button', onclick: () => queueDialog(dp, Number(number), data?.trees.find((t) => t.direction === 'out'))}, 'Add a queue…');
+  add.hidden = !me.may_change;
+  const hosts = hostsPanel(dp, number);
   const trace = h('a', {class: 'button', href: `#/switch/${dp}/trace`}, 'Trace a packet');
   const past = h('a', {class: 'button', href: `#/switch/${dp}/port/${number}/history`}, 'History');
   past.hidden = !me.history;
   const changes = changesPanel((c) => c.dp === dp && String(c.port) === number);
-  main.append(h('div', {class: 'head'}, heading, about, h('div', {class: 'actions'}, profile, past, trace)),
-    h('section', {class: 'panel', 'aria-label': 'State', hidden: true}, note), find.element, list, changes.element);
+  main.append(h('div', {class: 'head'}, heading, about, h('div', {class: 'actions'}, add, profile, past, trace)),
+    h('section', {class: 'panel', 'aria-label': 'State', hidden: true}, note), find.element, list, hosts.element, changes.element);
   if (!me.may_change) main.append(h('p', {class: 'mute'}, me.why_not));
   let data;
   return {
-    end() { for (const section of list.children) section.parts.list.end(); },
+    end() { hosts.end(); for (const section of list.children) section.parts.list.end(); },
     happened: (event) => { if (event.kind === 'change') changes.load(); },
     view(now) {
       data = now;
@@ -116,7 +122,7 @@ export function portPage(main, dp, number) {
         p.state.hidden = !t.foreign && !t.away;
         say(p.state, t.away ? 'the interface is gone' : 'changed by somebody else');
         p.list.update(t.nodes, t, (n) => `${n.parent}-${n.id}-${n.depth}-${n.inner}-${n.may_change}`,
-          (n) => makeRow(n, (node) => rateDialog(dp, port.no, t.direction, node)), updateRow);
+          (n) => makeRow(n, (node) => rateDialog(dp, port.no, t.direction, node), t.direction === 'out' && ((node) => ruleDialog(dp, port.no, node))), updateRow);
       });
     },
   };

@@ -21,7 +21,7 @@ export function rateDialog(dp, port, direction, node) {
     try {
       const plan = await wanted(true);
       if (mine !== asked) return;
-      draw(preview, plan);
+      drawPlan(preview, plan);
       apply.disabled = !plan.steps.length;
       for (const f of [low, high]) f.removeAttribute('aria-invalid');
     } catch (e) {
@@ -52,13 +52,16 @@ export async function undo(id) {
 
 const both = (pair) => pair[0] === pair[1] ? rate(pair[1]) : [rate(pair[0]), h('span', {class: 'arrow'}, '→'), h('b', {}, rate(pair[1]))];
 
-function draw(box, plan) {
-  if (!plan.steps.length) { box.replaceChildren(h('p', {class: 'mute'}, 'As it is now: nothing to change.')); return; }
+/** What would be done: classes before and after, flows, warnings, and the commands. */
+export function drawPlan(box, plan) {
+  const flows = plan.flows || [];
+  if (!plan.steps.length && !flows.length) { box.replaceChildren(h('p', {class: 'mute'}, 'As it is now: nothing to change.')); return; }
   box.replaceChildren(
-    h('h3', {}, plan.steps.length === 1 ? 'One step in the kernel' : `${plan.steps.length} steps in the kernel: shares follow`),
-    h('table', {}, h('thead', {}, h('tr', {}, ['Queue', 'Guarantee', 'Ceiling'].map((t) => h('th', {scope: 'col'}, t)))),
-      h('tbody', {}, plan.steps.map((s) => h('tr', {}, h('th', {scope: 'row'}, s.name), h('td', {}, both(s.rate)), h('td', {}, both(s.ceil)))))),
-    h('p', {class: 'mute'}, 'In place: packets that wait stay, and counters go on.'),
+    plan.steps.length ? h('h3', {}, plan.steps.length === 1 ? 'One step in the kernel' : `${plan.steps.length} steps in the kernel: shares follow`) : '',
+    plan.steps.length ? h('table', {}, h('thead', {}, h('tr', {}, ['Queue', 'Guarantee', 'Ceiling'].map((t) => h('th', {scope: 'col'}, t)))),
+      h('tbody', {}, plan.steps.map((s) => h('tr', {}, h('th', {scope: 'row'}, s.name), h('td', {}, both(s.rate)), h('td', {}, both(s.ceil)))))) : '',
+    ...(plan.steps.some((s) => s.rate[0] !== null) ? [h('p', {class: 'mute'}, 'In place: packets that wait stay, and counters go on.')] : []),
+    ...(flows.length ? [h('h3', {}, `${flows.length} flows`), h('ol', {}, flows.map((f) => h('li', {class: 'code'}, f)))] : []),
     ...plan.warnings.map((w) => h('p', {class: 'say'}, w)),
     h('details', {}, h('summary', {}, 'In the kernel'), h('ol', {}, plan.steps.map((s) => h('li', {class: 'code'}, s.kernel))), h('p', {class: 'code'}, `dpctl SWITCH ${plan.command}`)));
 }
