@@ -267,7 +267,7 @@ async def test_a_queue_and_a_rule_by_keyboard(page, web):
     page.faults = [f for f in page.faults if '400' not in f]
     await page.js("document.querySelector('dialog input[name=rule]').focus()")
     await page.key('Enter')
-    await page.until("[...document.querySelectorAll('.queues .name')].some(e => e.textContent === 'games')")
+    await page.until("!document.querySelector('dialog') && [...document.querySelectorAll('.queues .name')].some(e => e.textContent === 'games')")
     await page.js("document.querySelector('button[aria-label=\"Add a rule for games\"]').focus()")
     await page.key('Enter')
     await page.until("document.activeElement.name === 'rule'")
