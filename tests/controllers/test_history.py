@@ -223,6 +223,7 @@ def test_lines_and_heat(store):
     until = NOON + 3600
     queue = pictures.line(store, DP, 1, 'out', 20, 'hour', until)
     assert len(queue['time']) == 360 and set(queue['bps']) == {1600} and set(queue['drops_ps']) == {0.5}
+    assert set(queue['outcome']['gaming']) == {0} and set(queue['outcome']['web']) == {0}       # a fifth is dropped
     assert max(queue['wait_us']) == 5000 and set(queue['rtt90_us']) == {20_000}
     assert set(pictures.line(store, DP, 1, 'in', None, 'hour', until)['bps']) == {56}
     assert set(pictures.line(store, DP, None, 'out', None, 'hour', until)['bps']) == {2800}

@@ -130,7 +130,7 @@ async def history_in_the_page(page, web, axe):
         await page.shot(picture('history'))
     await page.js("document.querySelector('.heats a').focus()")
     await page.key('Enter')
-    await page.until("document.querySelectorAll('.line').length === 6 && document.querySelector('h1').textContent.includes('30')")
+    await page.until("document.querySelectorAll('.line').length === 7 && /gaming/.test(document.querySelector('.line table').textContent) && document.querySelector('h1').textContent.includes('30')")
     await axe_is_content(page, axe)
     if picture('history-queue'):
         await page.shot(picture('history-queue'))

@@ -6,6 +6,7 @@ import re
 import time
 from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
 
+from ..outcome import PROFILES, outcomes
 from .sample import FIELDS, QUEUE_IN, QUEUE_OUT, RECEIVES, SENDS, SUMS, Key, together
 from .store import COARSE, FINE, Found, Store
 
@@ -92,7 +93,7 @@ def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Opti
         if row:
             points.setdefault(int(found.time // span.step), []).append((found.packed.seconds, row))
     made: Dict[str, Any] = {'of': of, 'since': until - span.seconds, 'until': until, 'step': span.step, 'time': [],
-                            'bps': [], 'pps': [], 'drops_ps': [], **{name: [] for name in FIELDS[SUMS:]}}
+                            'bps': [], 'pps': [], 'drops_ps': [], 'outcome': {name: [] for name in PROFILES}, **{name: [] for name in FIELDS[SUMS:]}}
     for number, parts in sorted(points.items()):
         seconds, row = sum(s for s, _ in parts) or 1.0, together([row for _, row in parts])
         made['time'].append(number * span.step)
@@ -101,6 +102,9 @@ def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Opti
         made['drops_ps'].append(round((row[2] or 0) / seconds, 2))
         for name, value in zip(FIELDS[SUMS:], row[SUMS:]):
             made[name].append(value)
+        scores = outcomes(row[5], row[6], row[1] or 0, row[2] or 0)
+        for name in PROFILES:
+            made['outcome'][name].append(scores[name] if scores else None)
     return made
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import table
+from ..outcome import outcomes
 from ..replies import Counters, Entry, Latency, PortQueues
 from . import window
 from .tree import Class, Look, Tin, label, next_free, settings, walk, words
@@ -99,6 +100,8 @@ class Tree:
         e, n, then, latency = c.entry, c.entry.counters, self._then(c.entry), self._latency(c.entry)
         leaf, leaf_then = (c.leaf.counters, self._then(c.leaf)) if c.leaf else (n, then)
         name, drops = e.config.params.get('name'), self._drops(c)
+        pps = per_second(n.packets, then.packets if then else None, self.seconds)
+        drops_ps = per_second(drops, max(then.drops, leaf_then.drops) if then and leaf_then else None, self.seconds)
         return {
             'id': e.class_id, 'parent': e.parent_id, 'depth': 0 if flat else c.depth, 'inner': c.inner,
             'name': name if isinstance(name, str) and name else None, 'label': self._label(e),
@@ -107,14 +110,14 @@ class Tree:
             'may_change': e.is_class and e.config.scheduler.name == 'htb',
             'is_default': e.class_id == self.default,
             'bps': _rounded(self._bits(c)),
-            'pps': _rounded(per_second(n.packets, then.packets if then else None, self.seconds)),
+            'pps': _rounded(pps),
             'bytes': n.bytes, 'packets': n.packets, 'backlog': self.backlogs[i][0], 'waiting': self.backlogs[i][1],
             'drops': drops,
-            'drops_ps': _rounded(per_second(drops, max(then.drops, leaf_then.drops) if then and leaf_then else None,
-                                            self.seconds), 1),
+            'drops_ps': _rounded(drops_ps, 1),
             'marked_ps': _rounded(per_second(leaf.marked, leaf_then.marked if leaf_then else None, self.seconds), 1),
             **({'delay_us': None, 'delay_by': None} if c.inner else self._waits(c)),
             'rtt_us': latency.rtt.p50 if latency else None, 'path_us': latency.path_us if latency else None,
+            'outcome': outcomes(latency.rtt.p50, latency.rtt.p90, pps or 0, drops_ps or 0) if latency else None,
             **self._served(e)}
 
     def _served(self, e: Entry) -> Dict[str, Any]:

@@ -36,6 +36,15 @@ function line(data, [key, title, text]) {
     h('div', {class: 'scale'}, h('span', {}, moment(data.since, data.of)), h('span', {}, moment(data.until, data.of))));
 }
 
+/** How good it was for what people do: Quality of Outcome, the mean and the worst. */
+function outcome({outcome: by}) {
+  const rows = Object.entries(by).map(([name, all]) => [name, all.filter((v) => v !== null)]).filter(([, known]) => known.length);
+  return rows.length && h('figure', {class: 'line'}, h('figcaption', {}, h('b', {}, 'Quality of Outcome'), h('span', {class: 'mute'}, '100 is perfect, 0 is useless')),
+    h('table', {}, h('thead', {}, h('tr', {}, ['For', 'On average', 'At worst'].map((t, i) => h('th', {scope: 'col', class: i ? 'n' : null}, t)))),
+      h('tbody', {}, rows.map(([name, known]) => h('tr', {}, h('th', {scope: 'row'}, name), h('td', {class: 'n'}, String(Math.round(known.reduce((a, b) => a + b, 0) / known.length))),
+        h('td', {class: 'n'}, String(Math.min(...known))))))));
+}
+
 /** A row for each queue, a column for each minute (or more); the cells of one colour are one path. */
 function heatRow(q, data, to) {
   const levels = [...LIMITS, Infinity].map(() => '');
@@ -79,7 +88,7 @@ export function historyPage(main, dp, number, direction, queue) {
       called = data.name;
       title();
       const drawn = LINES.map((each) => line(data, each)).filter(Boolean);
-      lines.replaceChildren(...drawn);
+      lines.replaceChildren(...drawn, outcome(data) || '');
       none.hidden = Boolean(drawn.length);
       say(none, 'Nothing was recorded in this time yet. A switch is asked every 10 s; days and months have points of 5 minutes.');
       heatPanel.hidden = !heat?.queues.length;
