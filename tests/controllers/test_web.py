@@ -321,7 +321,7 @@ def wanted(queue, rate, ceil, **more):
 
 def shown(switch):
     """The queues without what they count"""
-    return [{k: v for k, v in row.items() if k not in COUNTERS}
+    return [{k: v for k, v in row.items() if k not in COUNTERS and k != 'latency'}
             for row in json.loads(switch.dpctl('--json', 'qos-show').stdout)['qos']]
 
 

@@ -16,6 +16,7 @@ from conftest import fetched  # noqa: E402
 from support import browser, packages  # noqa: E402
 from support.app import PACKAGE  # noqa: E402
 from support.manyqueues import ManyQueues  # noqa: E402
+from support.wait import until  # noqa: E402
 from support.web import Web  # noqa: E402
 
 sys.path.append(PACKAGE)
@@ -105,6 +106,8 @@ async def network_of_two_hundred(page, web):
     await page.js("document.querySelector('input[name=find]').focus()")
     await page.type('switch-19')
     await page.until("document.querySelector('section[aria-label=Switches]').querySelectorAll('tbody tr').length === 11")
+    assert await page.js("document.querySelectorAll('.picture .found').length") == 11
+    assert await page.js("(() => { const [r, b] = [document.querySelector('.picture .found').getBoundingClientRect(), document.querySelector('.picture').getBoundingClientRect()]; return r.top >= b.top && r.bottom <= b.bottom; })()")
     if picture('network-200'):
         await page.shot(picture('network-200'))
 
@@ -166,6 +169,24 @@ def test_history_for_scripts(web):
     said = web.ask('GET', f'{ask}&of=week'.replace('&of=hour', ''), status=400)['error']
     assert said == "of is one of hour, day, month, not 'week'"
     assert 'a heat map is of one port' in web.ask('GET', f'/api/history/heat?switch={DP}', status=400)['error']
+
+
+@pytest.mark.long
+def test_killed_and_started_again(tmp_path):
+    """SIGKILL: what was written stays, and the history goes on in the same file."""
+    with ManyQueues(20) as switch:
+        web = Web(switch, options=['--history', str(tmp_path / 'history')])
+        ask = f'/api/history?switch={DP}&port=1&queue=7'
+
+        def points(least):
+            return until(lambda: (t := web.ask('GET', ask)['time']) and len(t) >= least and t, f'{least} points', 90)
+        web.__enter__()
+        before = points(2)
+        web.process.kill()
+        web.process.wait()
+        with web:
+            assert web.ask('GET', ask)['time'][:2] == before[:2]
+            assert points(len(before) + 1)[:len(before)] == before
 
 
 def test_what_goes_over_the_wire(web):

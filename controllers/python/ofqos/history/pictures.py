@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from ..outcome import PROFILES, outcomes
 from .sample import FIELDS, QUEUE_IN, QUEUE_OUT, RECEIVES, SENDS, SUMS, Key, together
@@ -69,10 +69,9 @@ def queue_key(port: int, direction: str, queue: int) -> Key:
     return Key(port, QUEUE_IN if direction == 'in' else QUEUE_OUT, queue)
 
 
-def _of(found: Found, port: Optional[int], kind: int, queue: Optional[int]) -> List[Optional[int]]:
+def _of(found: Found, key: Optional[Key], kind: int) -> List[Optional[int]]:
     """A queue's, a port's, or (as a sum) the whole switch's."""
-    if port is not None:
-        key = Key(port, kind, queue or 0)
+    if key is not None:
         return found.packed.row(found.keys.index(key)) if key in found.keys else []
     sums: List[Optional[int]] = [0, 0, 0, 0, None, None, None]
     for at, key in enumerate(found.keys):
@@ -89,7 +88,7 @@ def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Opti
     kind = (QUEUE_IN if direction == 'in' else QUEUE_OUT) if queue is not None else RECEIVES if direction == 'in' else SENDS
     points: Dict[int, List[Any]] = {}
     for found in store.read(dp, span.coarse, until - span.seconds, until):
-        row = _of(found, port, kind, queue)
+        row = _of(found, Key(port, kind, queue or 0) if port is not None else None, kind)
         if row:
             points.setdefault(int(found.time // span.step), []).append((found.packed.seconds, row))
     made: Dict[str, Any] = {'of': of, 'since': until - span.seconds, 'until': until, 'step': span.step, 'time': [],
@@ -112,16 +111,20 @@ def heat(store: Store, dp: str, port: int, direction: str, what: str, of: str, u
     """The slowest queues of a port: in each column the largest value; None: no sample."""
     span, kind = SPANS[of], QUEUE_IN if direction == 'in' else QUEUE_OUT
     field, since = FIELDS.index(what), until - span.seconds
-    cells: Dict[int, List[Optional[int]]] = {}
+    # Most samples have the queues of the one before: the largest of each are found for all at once.
+    largest: List[Tuple[int, Tuple[Key, ...], List[int]]] = []
     for found in store.read(dp, span.coarse, since, until):
-        column = min(COLUMNS - 1, int((found.time - since) * COLUMNS / span.seconds))
-        for at, key in enumerate(found.keys):
-            if key.port == port and key.kind == kind:
-                value = found.packed.value(at, field)
-                row = cells.setdefault(key.queue, [None] * COLUMNS)
-                if value is not None:
-                    row[column] = max(value, row[column] or 0)
-    known = {queue: row for queue, row in cells.items() if any(v is not None for v in row)}
+        column, values = min(COLUMNS - 1, int((found.time - since) * COLUMNS / span.seconds)), found.packed.plain(field)
+        if largest and largest[-1][0] == column and largest[-1][1] is found.keys:
+            largest[-1] = column, found.keys, [a if a > b else b for a, b in zip(largest[-1][2], values)]
+        else:
+            largest.append((column, found.keys, list(values)))
+    known: Dict[int, List[Optional[int]]] = {}
+    for column, keys, best in largest:
+        for key, value in zip(keys, best):
+            if value and key.port == port and key.kind == kind:
+                row = known.setdefault(key.queue, [None] * COLUMNS)
+                row[column] = max(value - 1, row[column] or 0)
     slowest = sorted(known, key=lambda queue: (-max(v or 0 for v in known[queue]), queue))[:ROWS]
     return {'of': of, 'what': what, 'since': since, 'until': until, 'step': span.seconds / COLUMNS, 'total': len(known),
             'queues': [{'id': queue, 'values': known[queue], 'worst': max(v or 0 for v in known[queue])} for queue in slowest]}

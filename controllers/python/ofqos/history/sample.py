@@ -84,19 +84,22 @@ class Packed:
             return found
         return found - 1 if found else None
 
-    def rows(self) -> List[List[Optional[int]]]:
-        whole = bytearray(len(self._bytes))
-        size = len(self._bytes) // _WIDTH
+    def plain(self, field: int) -> array[int]:
+        """One field of all series as it is written: of a time, 0 is unknown, and n + 1 is n."""
+        whole, all_of_one = bytearray(self.count * _WIDTH), self.count * len(FIELDS)
         for i in range(_WIDTH):
-            whole[i::_WIDTH] = self._bytes[i * size:(i + 1) * size]
+            at = i * all_of_one + field * self.count
+            whole[i::_WIDTH] = self._bytes[at:at + self.count]
         numbers = array('Q', bytes(whole))
         if sys.byteorder == 'big':
             numbers.byteswap()
-        columns: List[List[Optional[int]]] = []
-        for field in range(len(FIELDS)):
-            part = numbers[field * self.count:(field + 1) * self.count]
-            columns.append([n - 1 if n else None for n in part] if field >= TIMES else list(part))
-        return [list(row) for row in zip(*columns)]
+        return numbers
+
+    def column(self, field: int) -> List[Optional[int]]:
+        return [n - 1 if n else None for n in self.plain(field)] if field >= TIMES else list(self.plain(field))
+
+    def rows(self) -> List[List[Optional[int]]]:
+        return [list(row) for row in zip(*map(self.column, range(len(FIELDS))))]
 
 
 def together(rows: Sequence[Values]) -> List[Optional[int]]:

@@ -19,6 +19,7 @@ from ..errors import Away, Refused
 from ..history import pictures as history
 from ..history.recorder import Recorder
 from ..history.sample import Key
+from ..history.store import Store
 from ..guard import COOKIE, LIFE, Guard, Session, Token, foreign
 from ..limits import origin
 from .add import Adder, New
@@ -32,6 +33,7 @@ BODY_MAX = 64 << 10
 KEEP_ALIVE = 15.0
 ENDING = 2.0
 STALLED = 30.0                      # seconds in which a viewer has to take what it was sent
+READERS = 16                        # histories that are read, or wait for that
 SILENT = 10.0                       # seconds for the first request of a connection
 VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
 HEADERS = {
@@ -93,7 +95,7 @@ class Server:
         self.adder = Adder(desk)
         self.files = static_files()
         self.streams: Set[asyncio.Task[Any]] = set()
-        self.closing = False
+        self.closing, self.reading = False, 0
         self.started: Set[Any] = set()      # connections that have sent a request
         self.app = web.Application(client_max_size=BODY_MAX, middlewares=[self._guarded])
         add = self.app.router.add_route
@@ -354,23 +356,33 @@ class Server:
 
     async def line(self, request: web.Request) -> web.StreamResponse:
         self._known(request)
-        recorder, q = self._recorder(), history.asked(request.query)
-        made = await recorder.ask(partial(history.line, dp=q.dp, port=q.port, direction=q.direction, queue=q.queue,
-                                          of=q.of, until=q.until))
+        q = history.asked(request.query)
+        made = await self._read(partial(history.line, dp=q.dp, port=q.port, direction=q.direction, queue=q.queue, of=q.of,
+                                        until=q.until))
         if q.port is not None and q.queue is not None:
             made['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, q.queue))
         return web.json_response(made)
 
     async def heat(self, request: web.Request) -> web.StreamResponse:
         self._known(request)
-        recorder, q = self._recorder(), history.asked(request.query)
+        q = history.asked(request.query)
         if q.port is None:
             raise Bad('port is missing: a heat map is of one port')
-        draw = partial(history.heat, dp=q.dp, port=q.port, direction=q.direction, what=q.what, of=q.of, until=q.until)
-        made = await recorder.ask(draw)
+        made = await self._read(partial(history.heat, dp=q.dp, port=q.port, direction=q.direction, what=q.what, of=q.of,
+                                        until=q.until))
         for row in made['queues']:
             row['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, row['id']))
         return web.json_response(made)
+
+    async def _read(self, draw: Callable[[Store], Dict[str, Any]]) -> Dict[str, Any]:
+        """One after the other, in the thread that also writes."""
+        if self.reading >= READERS:
+            raise Denied(503, f'{READERS} histories are being read: try again in a moment', 5)
+        self.reading += 1
+        try:
+            return await self._recorder().ask(draw)
+        finally:
+            self.reading -= 1
 
     def _called(self, dp: str, key: Key) -> str:
         return self._recorder().names(dp).get(key) or label(key.queue)

@@ -26,6 +26,7 @@ SHARE = 4               # after a look that took t seconds the next comes after 
 MOST_PORTS = 4096
 QUICK = 0.3             # the second look, when somebody comes
 NEVER = 3600.0
+LARGE = 256 << 10       # bytes of an answer whose reading would hold up everybody else: 10,000 queues take 0.2 s
 UNNAMED = 'ofqos'       # the description of a switch that nobody has given one
 NOT_KNOWN = 1, (1, 2, 3, 4)     # OFPET_BAD_REQUEST: no such type, multipart, experimenter, experimenter's type
 NOTHING, PORTS, QUEUES = range(3)
@@ -137,7 +138,10 @@ class Watch:
         if not self.own:
             return []
         try:
-            return parse(joined(await self.channel.ask(build)))
+            data = joined(await self.channel.ask(build))
+            if len(data) < LARGE:
+                return parse(data)
+            return await asyncio.get_running_loop().run_in_executor(None, parse, data)
         except (Refused, ValueError, struct.error) as e:
             if isinstance(e, Refused) and e.type == NOT_KNOWN[0] and e.code in NOT_KNOWN[1]:
                 self.own = False

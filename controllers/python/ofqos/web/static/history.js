@@ -97,7 +97,7 @@ export function historyPage(main, dp, number, direction, queue) {
         say(heatPanel.querySelector('header .mute'), heat.total > heat.queues.length ? `${heat.queues.length} of ${count(heat.total)}` : '');
       }
     } catch (e) { none.hidden = false; say(none, e.message); }
-    due = setTimeout(load, 10_000);
+    due = setTimeout(load, {hour: 10_000, day: 60_000, month: 300_000}[of.value]);
   }
   for (const f of [of, what, way]) f.addEventListener('change', load);
   load();

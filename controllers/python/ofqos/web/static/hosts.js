@@ -16,7 +16,7 @@ export function hostsPanel(dp, port) {
   const element = h('section', {class: 'panel', 'aria-label': 'Hosts', hidden: true}, h('header', {}, h('h2', {}, 'Hosts, by what they used'), sum, h('label', {class: 'beside'}, 'Find hosts', find)),
     h('div', {class: 'scroll', tabindex: 0, role: 'region', 'aria-label': 'Hosts and what they use'}, h('table', {class: 'cards'}, h('caption', {class: 'off'}, 'Hosts'),
       h('thead', {}, h('tr', {}, heads.map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), body)));
-  let hosts = [], before = new Map(), at = 0, timer, over = false;
+  let hosts = [], before = new Map(), at = 0, timer, begun = false, over = false;
 
   function draw() {
     const fits = hosts.filter((x) => x.host.includes(find.value.trim()));
@@ -39,6 +39,5 @@ export function hostsPanel(dp, port) {
     } catch { /* a switch of another make, or no dpctl: there is nothing to show */ }
   }
   find.addEventListener('input', draw);
-  load();
-  return {element, end() { over = true; clearTimeout(timer); }};
+  return {element, begin() { if (!begun) load(); begun = true; }, end() { over = true; clearTimeout(timer); }};
 }

@@ -57,8 +57,17 @@ export function networkPage(main) {
     if (!data) return;
     const held = box.contains(document.activeElement) ? document.activeElement.getAttribute('href') : null;
     picture(box, data);
+    found();
     if (held) box.querySelector(`a[href="${held}"]`)?.focus();
   };
+  // What is searched for stands out, and is scrolled to.
+  let sought = '';
+  function found() {
+    const word = find.word();
+    const fits = [...box.querySelectorAll('a')].filter((a, i) => { const s = data.switches[i], fit = word && (s.name.toLowerCase().includes(word) || s.dp.includes(word)); a.classList.toggle('found', Boolean(fit)); return fit; });
+    if (word !== sought && fits.length) box.scrollTop += fits[0].getBoundingClientRect().top - box.getBoundingClientRect().top - box.clientHeight / 3;
+    sought = word;
+  }
   const sized = new ResizeObserver(draw);
   sized.observe(box);
   return {
@@ -72,7 +81,7 @@ export function networkPage(main) {
       find.set(all, now.total);
       // Drawn anew only when something is seen to be different: keyboards and pointers stay where they are.
       const looks = JSON.stringify(now.picture);
-      if (looks !== shape) { shape = looks; data = unpacked(now.picture); draw(); }
+      if (looks !== shape) { shape = looks; data = unpacked(now.picture); draw(); } else if (find.word() !== sought) found();
       linkBody.update(now.links, {first: now.links_first, total: now.links_total}, (l) => `${l.a.dp}:${l.a.port}-${l.b.dp}:${l.b.port}`, linkRow, updateLink);
       switchBody.update(now.switches, now, (s) => s.dp, switchRow, updateSwitch);
     },

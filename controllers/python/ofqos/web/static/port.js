@@ -104,6 +104,7 @@ export function portPage(main, dp, number) {
     happened: (event) => { if (event.kind === 'change') changes.load(); },
     view(now) {
       data = now;
+      if (now.port && now.own) hosts.begin();
       const {port} = now;
       trail(['Network', '#/network'], [now.name, `#/switch/${dp}`], [port?.name || `port ${number}`]);
       say(heading, port ? port.name : `port ${number}`);

@@ -72,6 +72,8 @@ export function controls(what, sorts) {
   const element = h('div', {class: 'controls', role: 'search', 'aria-label': what, hidden: true}, h('label', {}, `Find ${what}`, find), h('label', {}, 'Order', sort), sum);
   return {
     element,
+    /** What is searched for. */
+    word: () => find.value.trim().toLowerCase(),
     /** There are `total`, of which `fit` fit. */
     set(total, fit) {
       if (total > 12 || find.value) element.hidden = false;
