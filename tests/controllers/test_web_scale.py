@@ -202,4 +202,4 @@ def test_what_goes_over_the_wire(web):
         elif line.startswith(b'data:'):
             kinds.setdefault(kind, []).append(len(line))
     c.close()
-    assert max(kinds['view']) < 50_000 and max(kinds['difference']) < 30_000, kinds
+    assert max(kinds['view'] + kinds['difference']) < 50_000 and kinds['difference'][-1] < 30_000, kinds

@@ -155,13 +155,19 @@ class Dpctl:
         process = await asyncio.create_subprocess_exec(self.path, *argv, stdin=asyncio.subprocess.DEVNULL,
                                                        stdout=pipe, stderr=pipe, limit=OUTPUT)
         assert process.stdout and process.stderr
+        reading = [asyncio.ensure_future(_read(stream)) for stream in (process.stdout, process.stderr)]
         try:
-            out, err = await asyncio.wait_for(
-                asyncio.gather(_read(process.stdout), _read(process.stderr)), SECONDS)
+            done, late = await asyncio.wait(reading, timeout=SECONDS, return_when=asyncio.FIRST_EXCEPTION)
+            for each in done:
+                each.result()                   # Failed: it said too much
+            if late:
+                raise Failed(f'dpctl took longer than {SECONDS:g} s')
+            out, err = (each.result() for each in reading)
             return await process.wait(), out, err
-        except asyncio.TimeoutError:
-            raise Failed(f'dpctl took longer than {SECONDS:g} s') from None
         finally:
+            for each in reading:
+                each.cancel()
+            await asyncio.gather(*reading, return_exceptions=True)
             if process.returncode is None:
                 process.kill()
                 await process.wait()
