@@ -12,6 +12,7 @@ import textwrap
 import pytest
 
 from support.app import PACKAGE
+from support.web import ofqos_web
 
 sys.path.append(PACKAGE)
 from ofqos.history import pictures, sample  # noqa: E402
@@ -243,3 +244,18 @@ def test_what_is_asked():
                         ({'switch': DP, 'port': '1', 'what': 'x'}, 'what is one of wait_us')):
         with pytest.raises(pictures.Unclear, match=said):
             pictures.asked(words)
+
+
+def test_the_command_says_what_is_wrong(tmp_path):
+    pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
+    token, config = tmp_path / 'token', tmp_path / 'web.json'
+    assert ofqos_web('new-token', str(token)).returncode == 0
+    config.write_text('{"history_mb": 1}')
+    kept = token.read_bytes()
+    for words, said in ((['--history', '/nonexistent/history'], '/nonexistent/history: No such file or directory'),
+                        (['--history', str(token)], f'{token}: file is not a database'),
+                        (['--history-mb=2'], '--history-mb=2: a history has at least 8 megabytes'),
+                        (['--config', str(config)], 'history_mb is a number of megabytes, at least 8')):
+        done = ofqos_web('serve', '--token', str(token), '--listen', '127.0.0.1:0', *words)
+        assert done.returncode == 1 and said in done.stderr and not done.stdout, done
+    assert token.read_bytes() == kept

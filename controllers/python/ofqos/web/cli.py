@@ -56,7 +56,9 @@ def _checked(key: str, value: Any) -> Any:
         return value
     if key in _TEXTS and isinstance(value, str):
         return value
-    if key == 'history_mb' and isinstance(value, int) and not isinstance(value, bool) and value >= LEAST_MB:
+    if key == 'history_mb':
+        if isinstance(value, bool) or not isinstance(value, int) or value < LEAST_MB:
+            raise ValueError(f'history_mb is a number of megabytes, at least {LEAST_MB}')
         return value
     if key == 'names' and isinstance(value, dict) and all(isinstance(v, str) for v in value.values()):
         return {f'{int(k.replace(":", ""), 16):016x}': v[:60] for k, v in value.items()}
@@ -171,7 +173,7 @@ def _check(args: argparse.Namespace) -> None:
     if not 0.2 <= args.interval <= 60:
         raise ValueError('--interval is 0.2 to 60 seconds')
     if args.history_mb is not None and args.history_mb < LEAST_MB:
-        raise ValueError(f'--history-mb is at least {LEAST_MB}')
+        raise ValueError(f'--history-mb={args.history_mb}: a history has at least {LEAST_MB} megabytes')
     if not 1 <= args.viewers <= 10_000:
         raise ValueError('--viewers is 1 to 10000')
 
