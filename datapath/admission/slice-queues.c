@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a slice may do to queues (docs/slices.md): what the request alone shows, and what only the queues can answer:
+/* What a slice may do to queues (docs/how-to/slices.md): what the request alone shows, and what only the queues can answer:
  * whether its classes stay within the rates of those above them, and whether others' classes would go with one that it
  * deletes. */
 #include <admission/slice.h>

@@ -288,7 +288,7 @@ static const struct daemon_option options[] = {
     /* Before the connections, which are tied to them. */
     SLICE_OPTION(
         "slice", "may", "ask|change|all",
-        "a slice: what some connections may touch and see, and nothing else (docs/slices.md)")
+        "a slice: what some connections may touch and see, and nothing else (docs/how-to/slices.md)")
         SLICE_OPTION(
             "slice-connection", "connection", "CONNECTION",
             "the slice is of those who connect here, as listen or controller has it; may be given "

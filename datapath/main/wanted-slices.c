@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The slices that the settings want (docs/slices.md). */
+/* The slices that the settings want (docs/how-to/slices.md). */
 #include "wanted.h"
 
 #include <slice/slice.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translates 1.0's actions to 1.3's, line by line as docs/openflow10.md has them.
+/* Translates 1.0's actions to 1.3's, line by line as docs/reference/openflow10.md has them.
  *
  * 1.0 changes what a packet has, and adds a VLAN tag if it is missing.  1.3 requires the match
  * to promise the field or tag.  If the match doesn't, the list begins with the switch's own
- * action IF_THERE (docs/extensions.md), under which 1.3's actions do what 1.0's do. */
+ * action IF_THERE (docs/reference/extensions.md), under which 1.3's actions do what 1.0's do. */
 #include "inside.h"
 
 #include <errno.h>

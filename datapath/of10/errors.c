@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translates errors of 1.3 to those of 1.0, which has fewer (docs/openflow10.md lists them). */
+/* Translates errors of 1.3 to those of 1.0, which has fewer (docs/reference/openflow10.md lists them). */
 #include "inside.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
  * whoever made the entry may be listening.
  *
  * Controllers are those that the switch connects to, and those that relays report (RELAY,
- * docs/extensions.md).  A peer that connects to the switch may be anybody: dpctl, a monitor. */
+ * docs/reference/extensions.md).  A peer that connects to the switch may be anybody: dpctl, a monitor. */
 #include <megaflow/megaflow.h>
 #include <punt/fail.h>
 #include <switch/switch.h>

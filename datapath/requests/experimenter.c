@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Experimenter messages (docs/extensions.md). */
+/* Experimenter messages (docs/reference/extensions.md). */
 #include "qos-request.h"
 #include <admission/request.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* KERNEL (docs/extensions.md): the schedulers of the running kernel, asked once at the start. */
+/* KERNEL (docs/reference/extensions.md): the schedulers of the running kernel, asked once at the start. */
 #include <admission/request.h>
 
 #include <requests/handlers.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QOS_LATENCY (docs/qos-extension.md): how long packets take, by queue. */
+/* QOS_LATENCY (docs/reference/qos-extension.md): how long packets take, by queue. */
 #include "qos-request.h"
 #include <admission/request.h>
 

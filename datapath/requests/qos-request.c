@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QoS requests (docs/qos-extension.md), in all kinds of messages, and OFP_QOS_EXP_DUMP. */
+/* QoS requests (docs/reference/qos-extension.md), in all kinds of messages, and OFP_QOS_EXP_DUMP. */
 #include "qos-request.h"
 
 #include "queue-reply.h"

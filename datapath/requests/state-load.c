@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A state from a file, at the start (docs/state.md). */
+/* A state from a file, at the start (docs/how-to/state.md). */
 #include "flow-mod.h"
 #include "qos-request.h"
 #include "state-queues.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STATE, the multipart request (docs/extensions.md), and writing a state to a file. */
+/* STATE, the multipart request (docs/reference/extensions.md), and writing a state to a file. */
 #include "state-dump.h"
 #include <admission/request.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TINS (docs/extensions.md): the tins of each CAKE. */
+/* TINS (docs/reference/extensions.md): the tins of each CAKE. */
 #include "qos-request.h"
 #include <admission/request.h>
 

@@ -10,7 +10,7 @@ sees_in_port(const struct slice *s, const struct of_match *match)
 }
 
 /* Of ours.  A changed queue is told by what the request named: its class_id follows the port
- * (docs/qos-extension.md); other causes concern the port as a whole. */
+ * (docs/reference/qos-extension.md); other causes concern the port as a whole. */
 static bool
 sees_experimenter(const struct slice *s, const struct of_experimenter *m)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* COUNTERS (docs/extensions.md): what was dropped, refused and lost, by reason. */
+/* COUNTERS (docs/reference/extensions.md): what was dropped, refused and lost, by reason. */
 #include <admission/request.h>
 #include <dataplane/worker-stack.h>
 #include <megaflow/cut.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DROPS (docs/extensions.md): how many packets were dropped for each reason, what that means, and the
+/* DROPS (docs/reference/extensions.md): how many packets were dropped for each reason, what that means, and the
  * last of them. */
 #include <admission/request.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LOG and LOG_SET (docs/extensions.md): the levels of the log. */
+/* LOG and LOG_SET (docs/reference/extensions.md): the levels of the log. */
 #include <admission/request.h>
 
 #include <daemon/log.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QOS_PORTS (docs/extensions.md): each port's queues as a whole. */
+/* QOS_PORTS (docs/reference/extensions.md): each port's queues as a whole. */
 #include <admission/request.h>
 
 static void

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SERVICE (docs/extensions.md): how the queues are served. */
+/* SERVICE (docs/reference/extensions.md): how the queues are served. */
 #include <admission/request.h>
 
 #include <queues/latency.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STATS_CACHE (docs/extensions.md): what the kernel handles, what it does not and why, and what the
+/* STATS_CACHE (docs/reference/extensions.md): what the kernel handles, what it does not and why, and what the
  * workers' caches have. */
 #include "stats-cache.h"
 

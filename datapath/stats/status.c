@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* STATUS (docs/extensions.md): lines "key=value". */
+/* STATUS (docs/reference/extensions.md): lines "key=value". */
 #include <admission/request.h>
 
 #include <daemon/machine-memory.h>

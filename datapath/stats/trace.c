@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TRACE (docs/extensions.md): a packet's way through the switch, step by step. */
+/* TRACE (docs/reference/extensions.md): a packet's way through the switch, step by step. */
 #include <admission/request.h>
 
 #include <megaflow/megaflow.h>

@@ -5,7 +5,7 @@
 #
 # For any web server that runs CGI programs; on OpenWrt's uhttpd copy it to /www/cgi-bin/metrics.
 # DPCTL_SWITCH names a switch that does not listen at the usual socket.  The program must be allowed
-# to use the switch's socket (ofdatapath --socket-group).  docs/metrics.md says more.
+# to use the switch's socket (ofdatapath --socket-group).  docs/reference/metrics.md says more.
 case "$HTTP_ACCEPT" in
 *application/openmetrics-text*)
     format=openmetrics type='application/openmetrics-text; version=1.0.0; charset=utf-8' ;;

@@ -2,7 +2,7 @@
 """What measure/bench/isolation does to a switch beside its tenant: a row an attack.
 
 The attacker is host 3, behind port 3; what it sends leaves by port 4, or by port 2 in queue 2.  Or it
-is a controller, measure/bench/hostile.py.  Each row says what bounds it (docs/isolation.md)."""
+is a controller, measure/bench/hostile.py.  Each row says what bounds it (docs/explanation/isolation.md)."""
 import os
 import sys
 

@@ -62,7 +62,7 @@ class Subject:
 
 
 class Ours(Subject):
-    """The message of docs/qos-extension.md over the control connection."""
+    """The message of docs/reference/qos-extension.md over the control connection."""
     title = 'ofdatapath'
     trees = 1
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Wireshark and tshark: the QoS extension of OpenFlow 1.3 (docs/qos-extension.md) and bundles
--- (docs/extensions.md) in the tree, the packet list and display filters.
+-- Wireshark and tshark: the QoS extension of OpenFlow 1.3 (docs/reference/qos-extension.md) and bundles
+-- (docs/reference/extensions.md) in the tree, the packet list and display filters.
 --
 --   wireshark -X lua_script:packaging/wireshark/ofqos.lua           or put it into Wireshark's plugin folder
 --   tshark -X lua_script:packaging/wireshark/ofqos.lua -Y 'ofqos.port_no == 2' -V ...

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Entries of the QOS_DUMP reply (docs/qos-extension.md, "Asking") and of QOS_PORTS. */
+/* Entries of the QOS_DUMP reply (docs/reference/qos-extension.md, "Asking") and of QOS_PORTS. */
 #include <qos/wire/entry.h>
 
 #define HEAD 72 /* length to backlog_packets */

@@ -33,7 +33,7 @@ def test_a_service(service):
 
 @pytest.mark.parametrize('command, options', compatibility.words('services').items())
 def test_options_stay(command, options):
-    """docs/compatibility.md"""
+    """docs/reference/compatibility.md"""
     service, *words = command.removeprefix('ofqos-').split()
     done = run(service, *words, '--help')
     assert done.returncode == 0, done.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ofqos-exporter (docs/exporter.md): stand-ins, switches that are away, slow or mean harm, the real switch."""
+"""ofqos-exporter (docs/how-to/exporter.md): stand-ins, switches that are away, slow or mean harm, the real switch."""
 import asyncio
 import json
 import os
@@ -87,13 +87,13 @@ def own_families():
 
 
 def test_the_list_is_the_documents():
-    """docs/metrics.md has those of dpctl (a test of its own compares), docs/exporter.md those of the exporter alone."""
+    """docs/reference/metrics.md has those of dpctl (a test of its own compares), docs/how-to/exporter.md those of the exporter alone."""
     listed = {f.sample: (f.type, f.labels, f.help) for name, f in FAMILIES.items() if name not in OWN}
-    assert listed == table('metrics.md')
+    assert listed == table('reference/metrics.md')
     alone = {f.sample: (f.type, f.labels, f.help) for f in OWN.values()}
     alone.update({s.name: (f.type, tuple(s.labels), f.documentation) for f in own_families().values()
                   for s in f.samples if not s.name.endswith('_created')})
-    assert alone == table('exporter.md')
+    assert alone == table('how-to/exporter.md')
 
 
 def test_rates_and_labels():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faucet owns the flows, we the queues (docs/network.md), on a stack of two switches.
+"""Faucet owns the flows, we the queues (docs/how-to/network.md), on a stack of two switches.
 
 Hosts 1 and 2 are at s1, host 3 at s2; the link between them is port 3 of both.  An access list of
 Faucet's marks what host 1 sends to UDP port 5001."""
@@ -169,7 +169,7 @@ def hops(network):
 
 
 def test_the_fixed_tables(fixed):
-    """The numbers that docs/network.md names"""
+    """The numbers that docs/how-to/network.md names"""
     flows = fixed.s1.dpctl('stats-flow').stdout
     print(flows)
     assert re.search(r'^ *0 +20480 .*in_port=2 +goto:1', flows, re.M), 'port_acl to vlan'

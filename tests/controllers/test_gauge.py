@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ofqos-gauge: Faucet's Gauge, unchanged, with our watchers for queues (docs/network.md)."""
+"""ofqos-gauge: Faucet's Gauge, unchanged, with our watchers for queues (docs/how-to/network.md)."""
 import contextlib
 import os
 import re

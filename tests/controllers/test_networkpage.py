@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/network.md: its policy file is right, its commands have options that there are.  What dpctl does there is
+"""docs/how-to/network.md: its policy file is right, its commands have options that there are.  What dpctl does there is
 in tests/netns/test_recipes.py, its lab in tests/mininet/test_lab.py."""
 import pathlib
 import re
@@ -14,7 +14,7 @@ sys.path.insert(0, str(REPOSITORY / 'controllers/python'))
 from ofqos.network import cli  # noqa: E402
 from ofqos.network.policy import parse_policy  # noqa: E402
 
-PAGE = (REPOSITORY / 'docs/network.md').read_text(encoding='utf-8')
+PAGE = (REPOSITORY / 'docs/how-to/network.md').read_text(encoding='utf-8')
 
 
 def commands(name):

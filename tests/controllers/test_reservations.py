@@ -367,10 +367,10 @@ trap finish EXIT
 @rooted
 @pytest.mark.long
 def test_the_lab_of_the_page(where, tmp_path):
-    """docs/reservations.md, as it is, but for the namespaces' names"""
+    """docs/how-to/reservations.md, as it is, but for the namespaces' names"""
     def block(name):
         return topo.sh(os.path.join(topo.REPOSITORY, 'scripts/doc-commands'),
-                       os.path.join(topo.REPOSITORY, 'docs/reservations.md'), name)
+                       os.path.join(topo.REPOSITORY, 'docs/how-to/reservations.md'), name)
     tool = tmp_path / 'bin' / 'ofqos-reserve'
     tool.parent.mkdir()
     tool.write_text(f'#!/bin/sh\nexec {sys.executable} -m ofqos.reserve.cli "$@"\n')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ofqos-web (docs/web.md) before real switches: what it shows, what it changes, who may."""
+"""ofqos-web (docs/how-to/web.md) before real switches: what it shows, what it changes, who may."""
 import asyncio
 import contextlib
 import json
@@ -67,7 +67,7 @@ def until(true, seconds=30):
 
 
 def patched(old, step):
-    """docs/web.md: an object goes deeper, a list of one takes the whole place, else it is the value."""
+    """docs/how-to/web.md: an object goes deeper, a list of one takes the whole place, else it is the value."""
     if isinstance(step, list):
         return step[0]
     if not isinstance(step, dict):

@@ -420,7 +420,7 @@ async def test_round_trips(page, web):
                      'row.textContent.includes("everything else") && /\\d.(µs|ms)/.test(row.textContent))')
 
 
-PICTURES = ('port', 'port-phone', 'network', 'rate', 'trace', 'events')      # of docs/web.md
+PICTURES = ('port', 'port-phone', 'network', 'rate', 'trace', 'events')      # of docs/how-to/web.md
 
 
 @pytest.mark.long

@@ -159,7 +159,7 @@ def many(*steps):
     return do
 
 
-RELOAD, RESTART = 12, 14                        # docs/extensions.md
+RELOAD, RESTART = 12, 14                        # docs/reference/extensions.md
 
 
 def own(kind):

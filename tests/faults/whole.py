@@ -14,7 +14,7 @@ import script
 
 PATIENCE = 120
 QUEUES = 'queues', 'kernel p3'
-# What can't be done of a file is told in a line that names it, and the switch goes on without (docs/configuration.md):
+# What can't be done of a file is told in a line that names it, and the switch goes on without (docs/reference/configuration.md):
 # a port, its queues, the rules, a connection.  Each is there as a whole or not at all.
 TOLD = {re.compile(text): keys for text, keys in (
     (r'port p3: .*(not set by the configuration|everything stays as it was there)', QUEUES),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/network.md's lab: a tree of switches with Faucet, ofqos-network, ofqos-exporter and Prometheus.
+"""docs/how-to/network.md's lab: a tree of switches with Faucet, ofqos-network, ofqos-exporter and Prometheus.
 
     lab.py DEPTH FANOUT [whole]
 

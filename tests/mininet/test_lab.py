@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/network.md's lab, each step a test: lab.py goes through them once, in namespaces of its own.
+"""docs/how-to/network.md's lab, each step a test: lab.py goes through them once, in namespaces of its own.
 
 OFQOS_LAB="DEPTH FANOUT whole" makes it larger (tests/mininet/lab); it is a tree of three switches otherwise."""
 import json

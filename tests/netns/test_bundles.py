@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bundles (ONF EXT-230, docs/extensions.md): the protocol, all or nothing, all at once."""
+"""Bundles (ONF EXT-230, docs/reference/extensions.md): the protocol, all or nothing, all at once."""
 import shutil
 import struct
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bandwidth groups (docs/bandwidth-groups.md): dpctl's bw- commands, and what they come to."""
+"""Bandwidth groups (docs/how-to/bandwidth-groups.md): dpctl's bw- commands, and what they come to."""
 import json
 
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CAPTURE and DROPS (docs/extensions.md); dpctl capture and why-dropped"""
+"""CAPTURE and DROPS (docs/reference/extensions.md); dpctl capture and why-dropped"""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/compatibility.md with a real switch: what 0.2.0 saved still loads, what programs read is still there."""
+"""docs/reference/compatibility.md with a real switch: what 0.2.0 saved still loads, what programs read is still there."""
 import inspect
 import json
 import os

@@ -15,7 +15,7 @@ from support.documents import (NamedPorts, Packets, Rate, is_whole, links_up, ne
                                try_section)
 from support.topo import REPOSITORY
 
-RECIPES = ['docs/dpctl.md', 'docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md']      # test_recipes.py runs each line
+RECIPES = ['docs/how-to/dpctl.md', 'docs/how-to/recipes.md', 'docs/how-to/real-links.md', 'docs/how-to/coming-from.md']      # test_recipes.py runs each line
 A_BLOCK = re.compile(r'(ip netns exec \S+ )?(dpctl|ofdatapath|ofprotocol|ofqos-[a-z]+|uci|mn|systemctl) ')
 DAEMON = 'ofdatapath -i eth1,eth2,eth3,eth4 --fail=open punix:/run/ofqos/br0.sock punix:/tmp/s1'
 EF = 0xb8
@@ -36,14 +36,14 @@ class Block(NamedTuple):
 
 RUN = {
     'README.md': {'Use-it': Block(Packets(BETWEEN))},
-    'docs/bandwidth-groups.md': {
+    'docs/how-to/bandwidth-groups.md': {
         'Bandwidth-groups': Block(Packets(BETWEEN, [Rate(2, 1, 9, 0.8)])),
         'Connections': Block(Packets(BETWEEN, [Rate(2, 1, 9, 0.8)]), before=[
             'dpctl br0 bw-total port=1,in=100kBps,out=100kBps', 'dpctl br0 bw-group port=1 group=3,share=30%']),
     },
-    'docs/control-channel.md': {'Controllers': Block(
+    'docs/explanation/control-channel.md': {'Controllers': Block(
         Packets([(1, 2)]), replace={'/run/s1': '/tmp/s1'}, own=True)},
-    'docs/dpctl-qos.md': {
+    'docs/how-to/dpctl-qos.md': {
         'Queues-from-the-command-line': Block(Packets(BETWEEN, [Rate(2, 1, 9, 20)])),
         'Profiles': Block(Packets(BETWEEN, [Rate(2, 1, 9, 20)]), replace={'FILE': 'half.qos', '1,3,5-8': '1,3-4'}, files={
             'half.qos': 'set up=10mbit\nhtb class=0,rate=$up\nhtb class=10,rate=50%,ceil=100%\nhtb default=10\n'}),
@@ -56,32 +56,32 @@ RUN = {
         'A-queue-for-each-host': Block(Packets(BETWEEN)),
         'A-link-whose-rate-changes': Block(Packets(BETWEEN)),
     },
-    'docs/explain.md': {
+    'docs/how-to/explain.md': {
         'why-dropped': Block(Packets(BETWEEN), replace={'seconds=5': 'seconds=1'}),
         'A-mirror-made-of-flows': Block(Packets([(1, 2)], one_way=[(1, 2), (1, 3), (2, 1), (2, 3)])),
     },
-    'docs/ingress.md': {
+    'docs/explanation/ingress.md': {
         'Queues-for-what-enters-by-a-port': Block(Packets([(1, 2)], [Rate(1, 2, 9, 100, offered=1.2)])),
     },
-    'docs/round-trips.md': {
+    'docs/how-to/round-trips.md': {
         'How-long-packets-take': Block(Packets(BETWEEN)),
         'Promise-a-delay': Block(Packets(BETWEEN), without={'dpctl monitor delay': 'tests/netns/test_latency.py'}),
     },
-    'docs/slices.md': {'Queues': Block(Packets(BETWEEN))},
-    'docs/state.md': {
+    'docs/how-to/slices.md': {'Queues': Block(Packets(BETWEEN))},
+    'docs/how-to/state.md': {
         'Save-and-restore': Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE, replace={'/var/lib/ofqos/': '/tmp/'}),
         'Restart-without-a-gap': Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE),
     },
-    'docs/logging.md': {'Levels': Block(Packets(BETWEEN))},
-    'docs/metrics.md': {'Metrics': Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE)},
-    'docs/mininet.md': {
+    'docs/reference/logging.md': {'Levels': Block(Packets(BETWEEN))},
+    'docs/reference/metrics.md': {'Metrics': Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE)},
+    'docs/how-to/mininet.md': {
         "dpctl's-old-commands": Block(Packets([(3, 4)]), before=['dpctl br0 add-meter meter=1,kbps,band=type=drop,rate=1000']),
     },
-    'docs/openconfig.md': {"OpenConfig's-models": Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE)},
-    'docs/top.md': {
+    'docs/how-to/openconfig.md': {"OpenConfig's-models": Block(Packets(BETWEEN, [VOICE]), before=TO_QUEUE)},
+    'docs/how-to/top.md': {
         'dpctl-top': Block(Packets(BETWEEN), without={'dpctl --json top': 'tests/netns/test_metrics.py'}),
     },
-    'docs/trace.md': {
+    'docs/how-to/trace.md': {
         'Trace-a-packet': Block(Packets(BETWEEN), without={
             'dpctl SWITCH trace in_port=1 web.pcap': 'tests/netns/test_trace.py',
             'dpctl SWITCH --json trace': 'tests/netns/test_trace.py'}),
@@ -90,39 +90,39 @@ RUN = {
 # What carries out a block: a test, or a word on why none does.
 ELSEWHERE = {
     'README.md': {'Two-minutes': 'tests/netns/test_recipes.py'},
-    'docs/configuration.md': {'The-configuration-file': 'tests/netns/test_config.py'},
-    'docs/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
-    'docs/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},
-    'docs/exporter.md': {'Metrics-of-many-switches': 'tests/controllers/test_exporter.py'},
-    'docs/extensions.md': {'What-a-commit-does': 'tests/netns/test_bundles.py'},
-    'docs/install.md': {'A-switch-that-starts-at-boot': 'tests/packages/boot.sh', 'From-source': 'tests/packages/source.sh'},
-    'docs/metrics.md': {'By-node_exporter': 'tests/controllers/test_prometheus.py'},
-    'docs/mininet.md': {
+    'docs/reference/configuration.md': {'The-configuration-file': 'tests/netns/test_config.py'},
+    'docs/how-to/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
+    'docs/how-to/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},
+    'docs/how-to/exporter.md': {'Metrics-of-many-switches': 'tests/controllers/test_exporter.py'},
+    'docs/reference/extensions.md': {'What-a-commit-does': 'tests/netns/test_bundles.py'},
+    'docs/how-to/install.md': {'A-switch-that-starts-at-boot': 'tests/packages/boot.sh', 'From-source': 'tests/packages/source.sh'},
+    'docs/reference/metrics.md': {'By-node_exporter': 'tests/controllers/test_prometheus.py'},
+    'docs/how-to/mininet.md': {
         'Mininet,-and-scripts-for-other-switches': 'tests/mininet/test_mininet.py',
         'OfqosSwitch': 'tests/mininet/ofqos_switch.py',
         'Queues:-with-and-without---no-slicing': 'tests/mininet/links.py',
         'ofprotocol': 'a synopsis'},
-    'docs/network.md': {
+    'docs/how-to/network.md': {
         'One-switch': 'tests/netns/test_recipes.py', 'One-file-for-all': 'tests/controllers/test_network.py',
         'The-policy-file': 'tests/controllers/test_network_policy.py', 'Commands': 'tests/controllers/test_network.py'},
-    'docs/ofdatapath.md': {"The-daemon's-options": 'a synopsis'},
-    'docs/offload.md': {
+    'docs/reference/ofdatapath.md': {"The-daemon's-options": 'a synopsis'},
+    'docs/explanation/offload.md': {
         "The-kernel-as-the-switch's-cache": 'tests/netns/test_offload.py',
         'What-is-in-the-kernel-now': 'tests/netns/test_offload.py'},
-    'docs/openflow10.md': {'OpenFlow-1.0,-line-by-line': 'tests/netns/test_openflow10.py'},
-    'docs/openwrt.md': {
+    'docs/reference/openflow10.md': {'OpenFlow-1.0,-line-by-line': 'tests/netns/test_openflow10.py'},
+    'docs/how-to/openwrt.md': {
         'Configure': 'tests/unit/run/test_openwrt.py', 'LAN-ports-as-a-switch': 'tests/unit/run/test_openwrt.py'},
-    'docs/ovsdb.md': {
+    'docs/how-to/ovsdb.md': {
         "Open-vSwitch's-database,-for-queues": 'tests/controllers/test_ovsdb.py', 'rest_qos': 'tests/controllers/test_ovsdb_restqos.py'},
-    'docs/reservations.md': {
+    'docs/how-to/reservations.md': {
         'Reservations-along-a-whole-path': 'tests/controllers/test_reservations.py',
         'A-lab-on-one-machine': 'tests/controllers/test_reservations.py', 'What-is-asked-for': 'a synopsis'},
-    'docs/state.md': {'At-the-start-and-the-end': 'tests/netns/test_state.py'},
-    'docs/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py'},
-    'docs/tls.md': {'TLS': 'tests/netns/test_tls.py'},
-    'docs/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
-    'docs/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},
-    'docs/web.md': {'In-the-browser': 'tests/controllers/test_web.py'},
+    'docs/how-to/state.md': {'At-the-start-and-the-end': 'tests/netns/test_state.py'},
+    'docs/how-to/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py'},
+    'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
+    'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
+    'docs/how-to/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},
+    'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py'},
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpctl's commands and flows of OpenFlow 1.0: each is what its translation is (docs/mininet.md)."""
+"""dpctl's commands and flows of OpenFlow 1.0: each is what its translation is (docs/how-to/mininet.md)."""
 from support.topo import dpctl
 
 ONE_SWITCH = True

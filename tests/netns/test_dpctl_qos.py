@@ -337,7 +337,7 @@ def test_kernel(switch):
 
 
 def test_kernel_on_the_wire(conn):
-    """docs/extensions.md, KERNEL: release[64], then sched_type, state, pad[2] for each."""
+    """docs/reference/extensions.md, KERNEL: release[64], then sched_type, state, pad[2] for each."""
     ask = struct.pack('!II', q.EXPERIMENTER_ID, 3)
     part, = conn.multipart_parts(of13.MP_EXPERIMENTER, ask)
     assert part[:8] == ask

@@ -166,7 +166,7 @@ def test_the_page_tells_each_work_and_where_its_sentences_are_answered(tmp_path)
     work = answers.Work('Work', 'a work', ('X',), (
         answers.Topic('the first', 'X', 'claim 0'), answers.Topic('the <others>', 'X', '2')), (
         answers.Sentence('nothing is <lost>', 'X', 'claim 1'), answers.Sentence('all', 'X', 'claim'),
-        answers.Sentence('elsewhere', doc='qos-extension.md'), answers.Sentence('later', 'Y', 'none')))
+        answers.Sentence('elsewhere', doc='reference/qos-extension.md'), answers.Sentence('later', 'Y', 'none')))
     run(Example(), tmp_path)
     result = results.Result(Example(), False, str(tmp_path))
     result.judge()
@@ -176,7 +176,7 @@ def test_the_page_tells_each_work_and_where_its_sentences_are_answered(tmp_path)
         'the &lt;others&gt; (<a href="#X-3">X-3</a>).' in html
     assert 'id=X-2><td>claim 1' in html
     assert 'nothing is &lt;lost&gt;</td><td><a href="#X-2">X-2</a> </td><td class=fails>' in html
-    assert '<a href="../qos-extension.md">docs/qos-extension.md</a>' in html
+    assert '<a href="../reference/qos-extension.md">docs/reference/qos-extension.md</a>' in html
     assert '<a href="#Y">' not in html
 
 

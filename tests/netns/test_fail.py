@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What becomes of packets while no controller is connected (OpenFlow 1.3.5, 6.3.3), who counts as
-one (RELAY), and how the switch tells (STATUS); see docs/extensions.md."""
+one (RELAY), and how the switch tells (STATUS); see docs/reference/extensions.md."""
 import contextlib
 import json
 import struct

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A port's liveness reaches groups, NORMAL and the kernel's entries at once, whatever the control thread does meanwhile
-(docs/architecture.md, "Threads"), and controllers hear of it before that is over."""
+(docs/development/architecture.md, "Threads"), and controllers hear of it before that is over."""
 import contextlib
 import fcntl
 import os

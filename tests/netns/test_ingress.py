@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Queues for what enters by a port (docs/ingress.md): DIRECTION 1 of the QoS request."""
+"""Queues for what enters by a port (docs/explanation/ingress.md): DIRECTION 1 of the QoS request."""
 import socket
 import struct
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commits that keep the kernel busy for long (docs/extensions.md, "What a commit does"): others are
+"""Commits that keep the kernel busy for long (docs/reference/extensions.md, "What a commit does"): others are
 served meanwhile, and it is still all or nothing."""
 import contextlib
 import select

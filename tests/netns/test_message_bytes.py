@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The message that docs/qos-extension.md shows to a controller's programmer: its bytes and its Python, sent again as by one that reconnects."""
+"""The message that docs/reference/qos-extension.md shows to a controller's programmer: its bytes and its Python, sent again as by one that reconnects."""
 import os
 import re
 import struct
@@ -7,7 +7,7 @@ import struct
 from support import of13, tc
 from support.topo import eth, udp4
 
-PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'qos-extension.md')
+PAGE = os.path.join(os.path.dirname(__file__), '..', '..', 'docs', 'reference', 'qos-extension.md')
 
 
 def example():

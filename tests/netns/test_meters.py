@@ -59,7 +59,7 @@ def goodput(topo, seconds=SECONDS):
 @pytest.mark.parametrize('how', ['off', 'auto'])
 @pytest.mark.parametrize('mbit', [1, 10, 100])
 def test_tcp_through_a_meter_without_a_burst(topo, how, mbit):
-    """It keeps most of the rate, and gets no more.  (docs/openflow.md has what an idle machine carries.)"""
+    """It keeps most of the rate, and gets no more.  (docs/reference/openflow.md has what an idle machine carries.)"""
     with Switch(topo, *offload.options(how)) as switch, switch.connect() as conn:
         conn.ok(of13.METER_MOD, meter_mod(0, 1, of13.band_drop(mbit * 1000)))
         conn.flow(meter(1), apply_actions(output(2)), match=of13.match(in_port=1))

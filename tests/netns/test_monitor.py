@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch tells of unasked (docs/extensions.md): MONITOR, QOS_CHANGED, ROLE_CHANGED; and
+"""What the switch tells of unasked (docs/reference/extensions.md): MONITOR, QOS_CHANGED, ROLE_CHANGED; and
 `dpctl monitor`, which shows all of it."""
 import struct
 

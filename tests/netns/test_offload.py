@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What OpenFlow promises of a flow holds for packets that the kernel handles (docs/offload.md): a change
+"""What OpenFlow promises of a flow holds for packets that the kernel handles (docs/explanation/offload.md): a change
 counts from its barrier on, timeouts and counters know of every packet, and the interfaces are as they
 were when the switch has ended."""
 import contextlib

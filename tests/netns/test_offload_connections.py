@@ -16,7 +16,7 @@ IP, TCP = 0x800, 6
 
 
 def applications(switch, conn):
-    """What docs/recipes.md has for applications"""
+    """What docs/how-to/recipes.md has for applications"""
     for number in (10, 20):
         switch.dpctl('qos-htb', f'cmd=add,port=2,class={number},rate=100mbit')
     switch.dpctl('qos-map', 'queue=10,app=http', 'queue=10,app=https', 'queue=20,app=ssh', 'then=normal')

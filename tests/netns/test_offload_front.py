@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Somebody's program or filter comes before the switch's at tc's ingress, and takes the frames that the
-kernel is to handle (docs/offload.md)"""
+kernel is to handle (docs/explanation/offload.md)"""
 import contextlib
 import math
 import os

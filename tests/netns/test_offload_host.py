@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""To the host it makes no difference whether the kernel handles a port's packets (docs/offload.md): what is
+"""To the host it makes no difference whether the kernel handles a port's packets (docs/explanation/offload.md): what is
 for it or for anything above the port reaches it, once, whatever the flows do with the frames."""
 import contextlib
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Controllers of OpenFlow 1.0: what docs/openflow10.md says of each message, by a client that knows 1.0's
+"""Controllers of OpenFlow 1.0: what docs/reference/openflow10.md says of each message, by a client that knows 1.0's
 specification only, alone and beside a controller of 1.3."""
 import json
 import struct

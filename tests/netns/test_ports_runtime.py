@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports that come, go and change while the switch runs: messages of docs/extensions.md, and what
+"""Ports that come, go and change while the switch runs: messages of docs/reference/extensions.md, and what
 becomes of an interface."""
 import signal
 import struct

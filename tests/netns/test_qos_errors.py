@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each error of docs/qos-extension.md, in both envelopes; what is refused changes nothing."""
+"""Each error of docs/reference/qos-extension.md, in both envelopes; what is refused changes nothing."""
 import struct
 
 import pytest

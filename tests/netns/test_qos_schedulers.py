@@ -18,7 +18,7 @@ PPM32 = (1 << 32) / 1_000_000
 U32_MAX = 0xffffffff
 
 # name: (fixed parameters, properties, what the kernel must then have). Two settings of each, for
-# add and change.  docs/qos-extension.md gives the units; the kernel's are in support/tc.py.
+# add and change.  docs/reference/qos-extension.md gives the units; the kernel's are in support/tc.py.
 SETTINGS = {
     'pfifo': [((77,), {}, {'limit': 77}), ((5,), {}, {'limit': 5})],
     'bfifo': [((30000,), {}, {'limit': 30000}), ((9000,), {}, {'limit': 9000})],

@@ -23,7 +23,7 @@ def with_cake(need):
 
 
 def tins(conn):
-    """TINS of docs/extensions.md -> {(port, direction, class): [entry by tin]}"""
+    """TINS of docs/reference/extensions.md -> {(port, direction, class): [entry by tin]}"""
     found = {}
     for part in conn.multipart_parts(MP_EXPERIMENTER, struct.pack('!II', q.EXPERIMENTER_ID, TINS)):
         assert struct.unpack_from('!II', part) == (q.EXPERIMENTER_ID, TINS)

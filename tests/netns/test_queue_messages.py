@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""BOFUSS's own queue messages and dpctl's commands that send them (docs/extensions.md, Queue
+"""BOFUSS's own queue messages and dpctl's commands that send them (docs/reference/extensions.md, Queue
 messages): the kernel's classes are read back."""
 import struct
 

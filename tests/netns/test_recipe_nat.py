@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/recipes.md, "A home router with NAT": its commands make a router of a plain one, whose home and whose own
+"""docs/how-to/recipes.md, "A home router with NAT": its commands make a router of a plain one, whose home and whose own
 address then send packets; after that, lines that are plausible and wrong.
 
     server 203.0.113.1 --- wan 203.0.113.2  router  192.168.1.1 lan --- client 192.168.1.2, 192.168.1.20
@@ -49,7 +49,7 @@ RIGHT = ['dpctl qos-map queue=10,in_port=ofwan,dscp=cs3 then=normal', 'dpctl qos
 
 
 def commands_of_the_recipe():
-    return dict(titles_and_commands('docs/recipes.md'))[TITLE]
+    return dict(titles_and_commands('docs/how-to/recipes.md'))[TITLE]
 
 
 def the_nat_needs(netns):
@@ -299,7 +299,7 @@ def test_the_recipe(topo, offload):
 
 @pytest.mark.debiankernel
 def test_cake_tells_the_hosts_apart(topo, need):
-    """In what the home receives, four connections of one host get no more than one of another (docs/real-links.md)."""
+    """In what the home receives, four connections of one host get no more than one of another (docs/how-to/real-links.md)."""
     need('cake')
     cake = 'dpctl qos-cake cmd=replace,port=wan,bandwidth=2mbit,nat=yes,flow_mode=dual-dsthost,direction=in'
     commands = [cake if c.startswith(PROFILE) else c for c in commands_of_the_recipe()]

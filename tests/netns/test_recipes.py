@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The README, docs/dpctl.md, docs/recipes.md, docs/real-links.md, docs/coming-from.md and docs/network.md: every command of ours, in
+"""The README, docs/how-to/dpctl.md, docs/how-to/recipes.md, docs/how-to/real-links.md, docs/how-to/coming-from.md and docs/how-to/network.md: every command of ours, in
 their order, on a switch with the ports that they name.  Then hosts at these ports send packets: PACKETS says who must
 reach whom, and at which rate.
 """
@@ -8,7 +8,7 @@ import pytest
 from support.documents import (FRAME, NamedPorts, Packets, Rate, is_whole, links_up, needs_more, of_line,
                                read, titles_and_commands, try_section)
 
-DOCUMENTS = ['README.md', 'docs/dpctl.md', 'docs/recipes.md', 'docs/real-links.md', 'docs/coming-from.md', 'docs/network.md']
+DOCUMENTS = ['README.md', 'docs/how-to/dpctl.md', 'docs/how-to/recipes.md', 'docs/how-to/real-links.md', 'docs/how-to/coming-from.md', 'docs/how-to/network.md']
 ONLY_OURS = DOCUMENTS[2:-1]         # their commands are all dpctl's and the daemon's
 # What is typed at other programs, and where it is tried.
 NAT = 'tests/netns/test_recipe_nat.py'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ports out of files (ofdatapath -i pcap:IN:OUT), and mirrors made of flows (docs/explain.md)"""
+"""Ports out of files (ofdatapath -i pcap:IN:OUT), and mirrors made of flows (docs/how-to/explain.md)"""
 import os
 import pathlib
 import struct
@@ -112,7 +112,7 @@ def test_a_truncated_file(topo, tmp_path):
 
 
 def test_a_mirror_made_of_flows():
-    """The recipe of docs/explain.md: what enters and leaves port 1 goes to port 3 too."""
+    """The recipe of docs/how-to/explain.md: what enters and leaves port 1 goes to port 3 too."""
     with Topology(3) as topo, Switch(topo) as switch, topo.host(1) as one, topo.host(2) as two, \
             topo.host(3) as probe, switch.connect() as conn:
         for line in ('flow-mod cmd=add,table=0,prio=100 in_port=1 apply:output=3 goto:1',

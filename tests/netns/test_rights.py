@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the daemon may do once it runs (docs/security.md): read off /proc, and tried."""
+"""What the daemon may do once it runs (docs/explanation/security.md): read off /proc, and tried."""
 import collections
 import contextlib
 import ctypes

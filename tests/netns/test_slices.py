@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Slices (docs/slices.md): what a connection may touch and see, and that it can do nothing else."""
+"""Slices (docs/how-to/slices.md): what a connection may touch and see, and that it can do nothing else."""
 import os
 import re
 import struct

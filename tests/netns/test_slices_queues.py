@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a slice's choice of a queue, and the metadata that it writes, do in the tables of others (docs/slices.md)."""
+"""What a slice's choice of a queue, and the metadata that it writes, do in the tables of others (docs/how-to/slices.md)."""
 import json
 import os
 import tempfile

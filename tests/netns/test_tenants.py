@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tenant's own door (docs/tenants.md): the real service before the real switch, with traffic."""
+"""The tenant's own door (docs/how-to/tenants.md): the real service before the real switch, with traffic."""
 import base64
 import csv
 import io
@@ -30,7 +30,7 @@ from ofqos.tenant.rights import from_uri, serial_of  # noqa: E402
 from ofqos.tenant.server import PUBLIC, ROUTES, description  # noqa: E402
 from ofqos.tenant.usage import UsageLog  # noqa: E402
 
-PAGE = os.path.join(REPOSITORY, 'docs/tenants.md')
+PAGE = os.path.join(REPOSITORY, 'docs/how-to/tenants.md')
 
 
 @pytest.fixture(scope='module')
@@ -629,7 +629,7 @@ def flows(switch):
 
 
 def test_escapes(topo, switch):
-    """Each try leaves the switch as it is; the table of them is in docs/tenants.md ($OFQOS_WRITE writes it)."""
+    """Each try leaves the switch as it is; the table of them is in docs/how-to/tenants.md ($OFQOS_WRITE writes it)."""
     rows = []
     with Service(switch, '--seconds', '5', '--rate', '50', '--address-rate', '60') as service:
         red, blue = service.client(RED), service.client(BLUE)

@@ -278,7 +278,7 @@ def golden(name):
 
 
 def test_the_documented_bytes(conn):
-    """The example of docs/extensions.md, byte by byte"""
+    """The example of docs/reference/extensions.md, byte by byte"""
     body = golden('18-multipart_request-trace.hex')[16:]
     said = conn.multipart(of13.MP_EXPERIMENTER, body)
     wanted = golden('19-multipart_reply-trace.hex')[16:]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What hosts send each other passes as through a Linux bridge: each kind of frame, each kind of stream, with the
-kernel as the switch's cache and without.  docs/traffic.md is made of the same by tests/traffic."""
+kernel as the switch's cache and without.  docs/explanation/traffic.md is made of the same by tests/traffic."""
 import functools
 import os
 import re
@@ -46,6 +46,6 @@ def test_streams(way, kind):
 
 
 def test_the_page_has_each_kind():
-    with open(os.path.join(REPOSITORY, 'docs/traffic.md'), encoding='utf-8') as f:
+    with open(os.path.join(REPOSITORY, 'docs/explanation/traffic.md'), encoding='utf-8') as f:
         rows = re.findall(r'^\| ([^|]+?) \|', f.read(), flags=re.M)
     assert [r for r in rows if r in FRAMES or r in STREAMS] == [*FRAMES, *STREAMS]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NORMAL as other switches have it: access ports, trunks and native VLANs (docs/vlans.md), and the
+"""NORMAL as other switches have it: access ports, trunks and native VLANs (docs/how-to/vlans.md), and the
 addresses 01:80:c2:00:00:01 to 0f, which a bridge keeps to itself."""
 import json
 import re

@@ -26,7 +26,7 @@ chown -R --reference="$home" "$home"
 if ! boot_root "$root"; then
     echo "not booted: systemd-nspawn can't here ($(tail -n 1 "$work/log/boot" | tr -d '\r'))"
     echo "instead the unit's command runs in the root, and must tell that it is ready"
-    logged boot-commands in_root "$root" /home/newcomer/ofqos "$(scripts/doc-commands docs/install.md debian-install)"
+    logged boot-commands in_root "$root" /home/newcomer/ofqos "$(scripts/doc-commands docs/how-to/install.md debian-install)"
     tests/packages/unbooted "$root"
     return 0
 fi
@@ -43,7 +43,7 @@ present() { files; in_machine find /run -maxdepth 1 -name '*ofqos*'; in_machine 
 present >"$work/log/before"
 
 echo "--- the first minutes of a newcomer"
-install_page() { scripts/doc-commands docs/install.md "$1"; }
+install_page() { scripts/doc-commands docs/how-to/install.md "$1"; }
 tests/packages/newcomer-network | in_machine bash -eu
 logged newcomer-install as_newcomer /home/newcomer/ofqos "$(install_page debian-install)"
 logged newcomer-start as_newcomer /home/newcomer/ofqos "$(install_page debian-start)"

@@ -5,7 +5,7 @@ source=$root/home/newcomer/ofqos
 copy_source "$source"
 chown -R --reference="$root/home/newcomer" "$source"
 logged build-commands in_root "$root" /home/newcomer/ofqos "sudo apt-get update
-$(scripts/doc-commands docs/install.md debian-build)"
+$(scripts/doc-commands docs/how-to/install.md debian-build)"
 keep_packages "$root"
 rm -rf "$work/result"
 mkdir "$work/result"

@@ -4,7 +4,7 @@ make_root source
 copy_source "$root/home/newcomer/ofqos"
 chown -R --reference="$root/home/newcomer" "$root/home/newcomer/ofqos"
 logged source-commands in_root "$root" /home/newcomer/ofqos "sudo apt-get update
-$(scripts/doc-commands docs/install.md source)
+$(scripts/doc-commands docs/how-to/install.md source)
 ofdatapath=/usr/local/sbin/ofdatapath
 \$ofdatapath --version
 dpctl --version

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CAPTURE, CAPTURED and DROPS of docs/extensions.md; pcap files."""
+"""CAPTURE, CAPTURED and DROPS of docs/reference/extensions.md; pcap files."""
 import struct
 
 from . import of13

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/compatibility: what docs/compatibility.md promises, as lists."""
+"""tests/compatibility: what docs/reference/compatibility.md promises, as lists."""
 import os
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""QOS_LATENCY, as docs/qos-extension.md describes it, and TCP and pings that somebody answers when a test wants it."""
+"""QOS_LATENCY, as docs/reference/qos-extension.md describes it, and TCP and pings that somebody answers when a test wants it."""
 import struct
 import time
 from collections import namedtuple

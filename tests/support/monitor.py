@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The switch's messages about changes (docs/extensions.md: MONITOR, QOS_CHANGED, ROLE_CHANGED), and
+"""The switch's messages about changes (docs/reference/extensions.md: MONITOR, QOS_CHANGED, ROLE_CHANGED), and
 `dpctl monitor` as a process whose lines are waited for."""
 import json
 import os

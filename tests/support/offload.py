@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernel as the switch's cache (docs/offload.md): whether this build and kernel have it, what it
+"""The kernel as the switch's cache (docs/explanation/offload.md): whether this build and kernel have it, what it
 has done, and numbered frames that tell what a change of flows lost.
 
 The environment variable OFQOS_OFFLOAD (auto, off) goes to every daemon that topo.Switch starts.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The QoS message of docs/qos-extension.md, encoded and decoded from that page alone.
+"""The QoS message of docs/reference/qos-extension.md, encoded and decoded from that page alone.
 
     content = htb_class(ADD, port=2, queue=10, rate=6_000_000)
     send(conn, NATIVE, content)       raises SchedError when the switch refuses
@@ -64,7 +64,7 @@ FIXED = {
 
 
 class SchedError(Exception):
-    """A request was refused: the code of docs/qos-extension.md, errno and the sentence."""
+    """A request was refused: the code of docs/reference/qos-extension.md, errno and the sentence."""
 
     def __init__(self, error, envelope, request):
         super().__init__(str(error))
@@ -230,7 +230,7 @@ KEPT, DIFFERS, AWAY = 1, 2, 4                 # flags of QOS_PORTS
 
 
 def qos_ports(conn):
-    """QOS_PORTS of docs/extensions.md -> {(port, direction): entry}"""
+    """QOS_PORTS of docs/reference/extensions.md -> {(port, direction): entry}"""
     found = {}
     for part in conn.multipart_parts(of13.MP_EXPERIMENTER,
                                      struct.pack('!II', EXPERIMENTER_ID, 4)):
@@ -243,7 +243,7 @@ def qos_ports(conn):
 
 
 def counters(conn):
-    """COUNTERS of docs/extensions.md -> {name: value}"""
+    """COUNTERS of docs/reference/extensions.md -> {name: value}"""
     found = {}
     for part in conn.multipart_parts(of13.MP_EXPERIMENTER,
                                      struct.pack('!II', EXPERIMENTER_ID, 2)):

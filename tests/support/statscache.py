@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STATS_CACHE, as docs/extensions.md describes it."""
+"""STATS_CACHE, as docs/reference/extensions.md describes it."""
 import struct
 
 from . import of13

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""STATUS and RELAY, messages of the switch's own (docs/extensions.md)."""
+"""STATUS and RELAY, messages of the switch's own (docs/reference/extensions.md)."""
 import struct
 
 from . import of13

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TRACE, as docs/extensions.md describes it."""
+"""TRACE, as docs/reference/extensions.md describes it."""
 import struct
 
 from . import of13, qosmsg

@@ -84,7 +84,7 @@ void targets_free(struct relay *r);
 /* ---------------------------------------------------------------- manage.c */
 
 /* Ofprotocol's own connection to the datapath, by which it knows that the datapath is there, and
- * reports how many controllers are connected (RELAY, docs/extensions.md). */
+ * reports how many controllers are connected (RELAY, docs/reference/extensions.md). */
 struct manage {
     struct stream *stream; /* NULL: not connected */
     bool open, up;         /* up: the datapath has said hello */

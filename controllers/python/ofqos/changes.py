@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a switch tells of unasked, once a connection has sent monitor(): changed queues and roles,
-broken promises (docs/extensions.md, MONITOR)."""
+broken promises (docs/reference/extensions.md, MONITOR)."""
 from __future__ import annotations
 
 import struct

@@ -31,7 +31,7 @@ def program(name):
     path = shutil.which(name) or shutil.which(name, path=PLACES)
     if not path:
         raise RuntimeError(f'{name} is neither in PATH nor in {PLACES}: install ofqos (Debian: apt install ofqos; '
-                           'docs/install.md)')
+                           'docs/how-to/install.md)')
     return path
 
 
@@ -96,7 +96,7 @@ def alive(pid):
 
 def make_room(intf):
     """A limited link has Mininet's qdiscs at its root: makes the place below them for the switch's queues, which
-    knows it by its two classes (docs/mininet.md)."""
+    knows it by its two classes (docs/how-to/mininet.md)."""
     limits = intf.config(**intf.params) if isinstance(intf, TCIntf) else None
     if not limits or 'parent' not in limits:
         return

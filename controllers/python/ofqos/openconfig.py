@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ports and queues in OpenConfig's models openconfig-interfaces and openconfig-qos, as JSON (RFC 7951).
 
-docs/openconfig.md says what is what; `dpctl --openconfig` writes the same."""
+docs/how-to/openconfig.md says what is what; `dpctl --openconfig` writes the same."""
 from __future__ import annotations
 
 from dataclasses import dataclass

@@ -171,7 +171,7 @@ def _scheduler(name: Union[str, Scheduler]) -> Scheduler:
 def request(scheduler: Union[str, Scheduler], action: Union[str, int], port: int,
             class_id: int = 0, object: Union[str, int, None] = None,
             **params: Union[Value, str]) -> Request:
-    """A request, with the parameters of docs/qos-extension.md by their names in small letters:
+    """A request, with the parameters of docs/reference/qos-extension.md by their names in small letters:
 
         request('htb', 'add', port=2, class_id=10, rate='6mbit', ceil=10_000_000)
         request('sfq', 'replace', port=2, class_id=10, perturb=10)

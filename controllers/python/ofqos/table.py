@@ -3,7 +3,7 @@
 
 Encoding, decoding and text are generic over these rows.  A field's `name` is what Python callers
 write: the name of the property (in small letters) or of the fixed parameter in
-docs/qos-extension.md.  Its `key` is dpctl's word for it.
+docs/reference/qos-extension.md.  Its `key` is dpctl's word for it.
 """
 from __future__ import annotations
 

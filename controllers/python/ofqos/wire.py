@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenFlow 1.3 messages as bytes: the envelopes of QoS requests, bundles, and the switch's own
-multipart requests (docs/qos-extension.md, docs/extensions.md)."""
+multipart requests (docs/reference/qos-extension.md, docs/reference/extensions.md)."""
 from __future__ import annotations
 
 import struct

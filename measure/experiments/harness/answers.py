@@ -4,7 +4,7 @@
     Work('QoSFlow', 'Control of Multiple ...', ('Q1', 'Q2'),
          [Topic('what a queue costs', 'Q2')],
          [Sentence('a queue costs 18.5 % of the throughput', 'Q2', 'a queue costs 1 % or less'),
-          Sentence('POX controls the switch', doc='openflow10.md')])
+          Sentence('POX controls the switch', doc='reference/openflow10.md')])
 
 A topic is what the page's top says of a work: it holds, or it does not, by the claims of an experiment
 that contain `claim` (or one of several, divided by |).  A sentence says what the source says, in our words.  It is answered by claims

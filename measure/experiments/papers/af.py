@@ -63,7 +63,7 @@ class Assured(Experiment):
               f'behind a queue of {LINK / MBIT:g} Mbit/s. A meter for each host lets what it is assured '
               f'of ({ASSURED[1] / MBIT:g} and {ASSURED[2] / MBIT:g} Mbit/s) pass and makes the rest AF12 '
               '(dscp_remark). The queue has GRED with two drop precedences, which a filter chooses by '
-              'DSCP (docs/qos-extension.md), then a FIFO of the same length. The third host counts '
+              'DSCP (docs/reference/qos-extension.md), then a FIFO of the same length. The third host counts '
               f'what it hears, by sender and DSCP; frames of {SIZE} bytes.')
     full = {'seconds': 30}
     quick = {'seconds': 6}

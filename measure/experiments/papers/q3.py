@@ -30,7 +30,7 @@ ROUTER_MB = 32                 # that the TP-Link 1043ND of 400 MHz has
 PUBLISHED_MB = ROUTER_MB * PUBLISHED_MEMORY / 100
 ALL, KERNEL, SMALL, EMULATED = 'all', 'handled by the kernel', 'as on a router', 'emulated router'
 BY_ITSELF = ('--offload=off',)  # the daemon handles every packet
-# What docs/openwrt.md names for small machines
+# What docs/how-to/openwrt.md names for small machines
 SPARING = ('--ring-memory=1mb', '--cache=1024', '--offload=off')
 GUEST = 'tests/cross/guest'    # mipsel BUILD DIRECTORY
 GUEST_BUILD, GUEST_PLACE = 'build-small-mipsel-musl', 'build-guest/mipsel'
@@ -108,7 +108,7 @@ class Q3(Experiment):
               'all the daemon\'s threads, user and kernel mode, in windows of 10 s; the '
               'daemon handles every packet by itself (--offload=off), what it needs when the kernel does '
               'is measured beside it. Memory is what is resident. In megabytes it is measured as well of a '
-              'daemon with what docs/openwrt.md names for small machines, also on an emulated MIPS router '
+              'daemon with what docs/how-to/openwrt.md names for small machines, also on an emulated MIPS router '
               '(Debian\'s kernel for Malta, 64 MB, musl, two ports, two queues, 1,000 flows), where that '
               'has been built.')
     differs = (f'The source tells memory in per cent of its machine: {PUBLISHED_MEMORY} % of the '
@@ -274,7 +274,7 @@ def emulated(ctx):
     build, place = (os.path.join(REPOSITORY, name) for name in (GUEST_BUILD, GUEST_PLACE))
     if not os.path.exists(os.path.join(build, 'datapath/ofdatapath')):
         return {'unavailable': f'not built; {GUEST_MAKER} builds it and measures the same: 3.8 MB of 64 '
-                               'when docs/openwrt.md was written'}
+                               'when docs/how-to/openwrt.md was written'}
     ctx.say('starts')
     done = subprocess.run([os.path.join(REPOSITORY, GUEST), 'mipsel', build, place], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

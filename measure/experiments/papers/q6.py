@@ -52,7 +52,7 @@ class Q6(Experiment):
     set_up = ('Policy: a profile of four lines (guarantee, limit, others) is applied by dpctl qos-apply to '
               f'a port of {TOTAL} Mbit/s, and UDP of 16 Mbit/s is sent to it; what arrives is counted '
               'second by second at the host. Slices: two experimenters, red and blue, have a connection, '
-              'a port, a table, queue numbers and a class each (docs/slices.md); red tries what is its '
+              'a port, a table, queue numbers and a class each (docs/how-to/slices.md); red tries what is its '
               'own, and what is blue\'s or the operator\'s.')
     differs = ('The source has neither: it names a language for policies, and a backbone for experiments '
                'that many share, as what could be built with it.')

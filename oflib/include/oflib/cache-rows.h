@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structures of STATS_CACHE (docs/extensions.md), as messages.h has all others. */
+/* The structures of STATS_CACHE (docs/reference/extensions.md), as messages.h has all others. */
 #ifndef OFLIB_CACHE_ROWS_H
 #define OFLIB_CACHE_ROWS_H
 

@@ -8,7 +8,7 @@
  *         (OFPHFC_INCOMPATIBLE) is an error too.
  *
  * OFPET_SCHED_FAILED (the QoS extension) is encoded the same way; the request's envelope decides whether it goes out
- * as error type 14 or as an experimenter error (docs/qos-extension.md).
+ * as error type 14 or as an experimenter error (docs/reference/qos-extension.md).
  * OFPET_BUNDLE_FAILED goes out as ONF's experimenter error, always.
  */
 #ifndef OFLIB_ERR_H

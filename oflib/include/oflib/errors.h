@@ -341,7 +341,7 @@ enum ofp_table_features_failed_code { OFPTFFC_ROWS(OF_ENUM_ROW) };
       "another bundle is being committed: try again")
 enum ofp_bundle_failed_code { OFPBFC_ROWS(OF_ENUM_ROW) };
 
-/* The QoS extension's own (docs/qos-extension.md, "Errors"). */
+/* The QoS extension's own (docs/reference/qos-extension.md, "Errors"). */
 #define OFPSFC_ROWS(X)                                                                             \
     X(OFPSFC_BAD_SCHED, 0,                                                                         \
       "the switch has no scheduler with this number: qos-show --kernel lists its schedulers")      \

@@ -309,11 +309,11 @@
     F(S, u16, flags, OFPBF)                                                                        \
     F(S, rest, message, _)
 
-/* What follows exp_type in RELAY (docs/extensions.md). */
+/* What follows exp_type in RELAY (docs/reference/extensions.md). */
 #define OF_F_relay(F, S)                                                                           \
     F(S, u8, connected, DEC) F(S, u8, targets, DEC) F(S, u8, fail, OFP_FAIL) F(S, pad, _0, 5)
 
-/* What follows exp_type in the switch's own messages about changes (docs/extensions.md). */
+/* What follows exp_type in the switch's own messages about changes (docs/reference/extensions.md). */
 #define OFP_PEER_LEN 128
 #define OF_F_monitor(F, S) F(S, u32, what, OFPMON) F(S, pad, _0, 4)
 #define OF_F_capture(F, S)                                                                         \
@@ -583,7 +583,7 @@ const struct of_exp_row *of_exp_row(const struct of_experimenter *m);
 const struct of_mp_row *of_mp_row(uint16_t type);
 const struct of_tag_row *of_tag_row(const struct of_list_row *list, uint16_t type);
 
-/* IF_THERE (docs/extensions.md) changes what the actions behind it do. */
+/* IF_THERE (docs/reference/extensions.md) changes what the actions behind it do. */
 static inline bool
 of_action_is_if_there(const struct of_action_experimenter *a)
 {

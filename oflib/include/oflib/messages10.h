@@ -2,7 +2,7 @@
 /* Every structure of OpenFlow 1.0.1 that differs from 1.3's, in lists of fields as in messages.h.
  *
  * The kind match10 is an ofp_match of 40 bytes.  In memory it is a struct of_match, with the fields
- * of 1.3: what 1.0 calls nw_src is ipv4_src or arp_spa there (docs/openflow10.md).  So a match of
+ * of 1.3: what 1.0 calls nw_src is ipv4_src or arp_spa there (docs/reference/openflow10.md).  So a match of
  * either version prints alike, and nothing behind the codec needs to know the 40 bytes. */
 #ifndef OFLIB_MESSAGES10_H
 #define OFLIB_MESSAGES10_H

@@ -32,12 +32,12 @@
 #define OFPVID_NONE            0x0000
 #define OFP_BITMAP_1_3         (1u << OFP_VERSION)
 
-/* The QoS extension (docs/qos-extension.md). */
+/* The QoS extension (docs/reference/qos-extension.md). */
 #define OFP_QOS_QUEUE_MAX    0xffefu     /* queues are 1 to this */
 #define OFP_QOS_EXPERIMENTER 0x514f5346u /* "QOSF" */
 #define OFP_QOS_EXP_REQUEST  1           /* exp_type of the message */
 #define OFP_QOS_EXP_DUMP     1           /* exp_type of the multipart */
-/* Other messages of the same experimenter (docs/extensions.md). */
+/* Other messages of the same experimenter (docs/reference/extensions.md). */
 #define OFP_EXP_PORT_ADD     2
 #define OFPORT_ADD_FORCE     (1u << 0) /* even if another program has the interface */
 #define OFP_EXP_PORT_DEL     3
@@ -77,13 +77,13 @@
 #define OFP_ACT_IF_THERE    1  /* type of an action: its experimenter's first 32 bits */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter
- * messages (docs/extensions.md). */
+ * messages (docs/reference/extensions.md). */
 #define OFP_ONF_EXPERIMENTER   0x4f4e4600u
 #define OFP_ONF_BUNDLE_CONTROL 2300 /* exp_type of the messages */
 #define OFP_ONF_BUNDLE_ADD     2301
 #define OFP_ONF_BUNDLE_ERROR   2300 /* exp_type of the error with code 0 */
 
-/* ofsoftswitch13's (BOFUSS's) own queue messages (docs/extensions.md, Queue messages). */
+/* ofsoftswitch13's (BOFUSS's) own queue messages (docs/reference/extensions.md, Queue messages). */
 #define OFP_OPENFLOW_EXPERIMENTER 0x000026e1u
 #define OFP_EXT_QUEUE_MODIFY      0 /* exp_type of the message */
 #define OFP_EXT_QUEUE_DELETE      1
@@ -417,14 +417,14 @@ enum ofp_bundle_flags { OFPBF_ROWS(OF_ENUM_ROW) };
 
 #define OFPBPT_EXPERIMENTER 0xffff
 
-/* RELAY (docs/extensions.md): what becomes of packets while no controller is connected (6.3.3). */
+/* RELAY (docs/reference/extensions.md): what becomes of packets while no controller is connected (6.3.3). */
 #define OFP_FAIL_ROWS(X)                                                                           \
     X(OFP_FAIL_CLOSED, 0)                                                                          \
     X(OFP_FAIL_OPEN, 1)                                                                            \
     X(OFP_FAIL_OWN, 255) /* the switch's own setting */
 enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
 
-/* What a connection subscribes to, and why queues have changed (docs/extensions.md). */
+/* What a connection subscribes to, and why queues have changed (docs/reference/extensions.md). */
 #define OFPMON_ROWS(X)                                                                             \
     X(OFPMON_QOS, 1 << 0)                                                                          \
     X(OFPMON_ROLES, 1 << 1)                                                                        \
@@ -433,7 +433,7 @@ enum ofp_fail_mode { OFP_FAIL_ROWS(OF_ENUM_ROW) };
     X(OFPMON_DELAYS, 1 << 4)
 enum ofp_monitor { OFPMON_ROWS(OF_ENUM_ROW) };
 
-/* Where packets are captured, and what CAPTURED has besides (docs/extensions.md). */
+/* Where packets are captured, and what CAPTURED has besides (docs/reference/extensions.md). */
 #define OFPCAP_ROWS(X)                                                                             \
     X(OFPCAP_IN, 1)                                                                                \
     X(OFPCAP_OUT, 2)                                                                               \
@@ -446,7 +446,7 @@ enum ofp_capture { OFPCAP_ROWS(OF_ENUM_ROW) };
 enum { OFPCAP_END = 0 };
 #define OFPCAP_ANY  0xffffffffu /* of reasons */
 #define OFPCAP_NONE 0xffffu
-/* LOG (docs/extensions.md): levels of the log, with syslog's numbers. */
+/* LOG (docs/reference/extensions.md): levels of the log, with syslog's numbers. */
 #define OFPLL_ROWS(X)                                                                              \
     X(OFPLL_ERROR, 3)                                                                              \
     X(OFPLL_WARNING, 4)                                                                            \
@@ -463,7 +463,7 @@ enum ofp_log_level { OFPLL_ROWS(OF_ENUM_ROW) };
     X(OFPQC_BACK, 5)
 enum ofp_qos_cause { OFPQC_ROWS(OF_ENUM_ROW) };
 
-/* What became of a class's promise (docs/extensions.md). */
+/* What became of a class's promise (docs/reference/extensions.md). */
 #define OFPQP_ROWS(X)                                                                              \
     X(OFPQP_BROKEN, 1)                                                                             \
     X(OFPQP_KEPT, 2)
@@ -475,7 +475,7 @@ enum ofp_qos_promise_state { OFPQP_ROWS(OF_ENUM_ROW) };
     X(OFPQPK_DELAY, 2)
 enum ofp_qos_promise_kind { OFPQPK_ROWS(OF_ENUM_ROW) };
 
-/* The events of a TRACE (docs/extensions.md). */
+/* The events of a TRACE (docs/reference/extensions.md). */
 #define OFPTE_ROWS(X)                                                                              \
     X(OFPTE_PACKET, 1, packet, trace_packet)                                                       \
     X(OFPTE_STANDALONE, 2, standalone, trace_mark)                                                 \
@@ -499,7 +499,7 @@ enum ofp_qos_promise_kind { OFPQPK_ROWS(OF_ENUM_ROW) };
     X(OFPTE_KERNEL, 20, kernel, trace_kernel)
 enum ofp_trace_event { OFPTE_ROWS(OF_ENUM_ROW) };
 
-/* The parts of a STATS_CACHE (docs/extensions.md). */
+/* The parts of a STATS_CACHE (docs/reference/extensions.md). */
 #define OFPSC_ROWS(X)                                                                              \
     X(OFPSC_ENTRY, 1, entry, cache_entry)                                                          \
     X(OFPSC_REFUSED, 2, refused, cache_refused)                                                    \

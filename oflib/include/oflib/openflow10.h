@@ -13,7 +13,7 @@
 #define OFP10_NOT_ETH_TYPE    0x05ff      /* of dl_type: an 802.3 frame without SNAP */
 #define OFP10_EMERG_TABLE     0xfe        /* of table_id in a statistics request */
 #define OFP10_TOS_MASK        0xfc        /* of nw_tos: the DSCP */
-#define OFP10_NX_VENDOR       0x00002320u /* Nicira's role request (docs/openflow10.md) */
+#define OFP10_NX_VENDOR       0x00002320u /* Nicira's role request (docs/reference/openflow10.md) */
 #define OFP10_NX_ROLE_REQUEST 10
 #define OFP10_NX_ROLE_REPLY   11
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A switch's saved state: the messages that make it, one behind the other, between two marks
- * (docs/state.md).  Meters come first, then groups, those that others lead to before them, then
+ * (docs/how-to/state.md).  Meters come first, then groups, those that others lead to before them, then
  * flows, port-mods and QoS requests.  Pure: files and connections are the caller's. */
 #ifndef OFLIB_STATE_H
 #define OFLIB_STATE_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The structures of TRACE (docs/extensions.md), as messages.h has all others. */
+/* The structures of TRACE (docs/reference/extensions.md), as messages.h has all others. */
 #ifndef OFLIB_TRACE_ROWS_H
 #define OFLIB_TRACE_ROWS_H
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What people and scripts type still means what it meant (docs/compatibility.md).
+"""What people and scripts type still means what it meant (docs/reference/compatibility.md).
 
     test_compatibility.py PATH-OF-DPCTL
 """

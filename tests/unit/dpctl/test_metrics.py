@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""dpctl metrics: both formats, the file, the table in docs/metrics.md, the CGI program.
+"""dpctl metrics: both formats, the file, the table in docs/reference/metrics.md, the CGI program.
 
     test_metrics.py PATH-OF-DPCTL
 """

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What OpenFlow 1.0's messages become in 1.3, and the other way round (docs/openflow10.md), as text. */
+/* What OpenFlow 1.0's messages become in 1.3, and the other way round (docs/reference/openflow10.md), as text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

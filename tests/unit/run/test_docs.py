@@ -12,8 +12,8 @@ from support.script import TOP
 DOCUMENTS = [p for p in glob.glob('**/*.md', root_dir=TOP, recursive=True)
              if not p.startswith('build')]
 # Documents about the source: each path in backquotes is there.
-ABOUT_SOURCE = ['docs/CONTRIBUTING.md', 'docs/architecture.md', 'docs/tour.md', 'tests/README.md']
-WITH_FUNCTIONS = ['docs/tour.md']
+ABOUT_SOURCE = ['docs/CONTRIBUTING.md', 'docs/development/architecture.md', 'docs/development/tour.md', 'tests/README.md']
+WITH_FUNCTIONS = ['docs/development/tour.md']
 
 
 def read(path):
@@ -66,7 +66,7 @@ class TestDocuments(unittest.TestCase):
         entries = {path.split('/')[0] for path in listed.stdout.splitlines() if not path.startswith('.')}
         self.assertLessEqual(len(entries), 16, sorted(entries))
         self.assertEqual([e for e in entries if os.path.isdir(os.path.join(TOP, e))
-                          and f'`{e}/' not in read('docs/tour.md')], [])
+                          and f'`{e}/' not in read('docs/development/tour.md')], [])
 
     def test_comments(self):
         """Files that comments of the source name: `room/file.h`, or one of several words, which nobody else means"""

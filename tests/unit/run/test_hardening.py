@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs have what makes a mistake in memory harder to use (docs/security.md).
+"""The programs have what makes a mistake in memory harder to use (docs/explanation/security.md).
 
     test_hardening.py fortified|plain PROGRAM...
 

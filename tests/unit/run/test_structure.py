@@ -138,9 +138,9 @@ class TestStructure(unittest.TestCase):
 
 
 class TestArchitecture(unittest.TestCase):
-    """docs/architecture.md tells the truth about this tree, where a commit or two changes little."""
+    """docs/development/architecture.md tells the truth about this tree, where a commit or two changes little."""
     def test_numbers(self):
-        with open(os.path.join(script.TOP, 'docs/architecture.md'), encoding='utf-8') as f:
+        with open(os.path.join(script.TOP, 'docs/development/architecture.md'), encoding='utf-8') as f:
             rows = dict(re.findall(r'^\| ([a-z0-9, ]+) \|.* ([\d,]+) \|$', f.read(), re.M))
         files = structure.c_files(script.TOP)
         rooms = structure.room_directories(script.TOP, files)

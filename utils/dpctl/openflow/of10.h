@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows as they were written for OpenFlow 1.0's dpctl (docs/mininet.md has the whole table):
+/* Flows as they were written for OpenFlow 1.0's dpctl (docs/how-to/mininet.md has the whole table):
  *
  *   priority=5,tcp,nw_dst=10.0.0.1,tp_dst=80,actions=mod_nw_tos:32,output:2
  */

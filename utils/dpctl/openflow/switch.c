@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ports at run time and the switch's description: messages of ofqos's own (docs/extensions.md). */
+/* Ports at run time and the switch's description: messages of ofqos's own (docs/reference/extensions.md). */
 #include <core/change.h>
 #include <core/command.h>
 #include <core/ports.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bandwidth groups (docs/bandwidth-groups.md).  The switch has all of it: a port's total is the
+/* Bandwidth groups (docs/how-to/bandwidth-groups.md).  The switch has all of it: a port's total is the
  * rate of its HTB tree's root class; a group is a class below it whose rate is a share of the
  * total and whose ceiling is all of it; a connection belongs to a group by flows of the set
  * BW_SET that choose the group's queue. */

@@ -459,7 +459,7 @@ static const char show_help[] =
     "  --kernel         which schedulers the switch's kernel has, with the kernel module and the\n"
     "                   OpenWrt package of each\n"
     "  --openconfig     ports and queues as JSON in OpenConfig's models, openconfig-interfaces and\n"
-    "                   openconfig-qos (docs/openconfig.md)\n"
+    "                   openconfig-qos (docs/how-to/openconfig.md)\n"
     "A class is shown with its configuration (a share with the rate it comes to) and the kernel's\n"
     "counters, CAKE with those of its tins, a class with a promise with the part of the time in which\n"
     "packets waited that it got its rate, and how long packets take where that was measured (latency).  A port that has queues for incoming packets has two trees.  --json has everything.";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queue commands of BOFUSS's dpctl (docs/extensions.md, Queue messages).  Thousandths are
+/* The queue commands of BOFUSS's dpctl (docs/reference/extensions.md, Queue messages).  Thousandths are
  * sent in BOFUSS's message, which its switch understands too.  That message can't hold rates:
  * they are sent as a request of the QoS extension. */
 #include <core/change.h>

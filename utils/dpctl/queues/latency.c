@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long packets take: QOS_LATENCY of docs/qos-extension.md. */
+/* How long packets take: QOS_LATENCY of docs/reference/qos-extension.md. */
 #include <core/ask.h>
 #include <core/say.h>
 #include <queues/queues.h>

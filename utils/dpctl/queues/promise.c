@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of classes' promises: SERVICE of docs/extensions.md. */
+/* What became of classes' promises: SERVICE of docs/reference/extensions.md. */
 #include <queues/queues.h>
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CAKE's tins: TINS of docs/extensions.md. */
+/* CAKE's tins: TINS of docs/reference/extensions.md. */
 #include <queues/queues.h>
 
 static bool

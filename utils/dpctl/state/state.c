@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* save, restore: flows, groups, meters, port configuration and queues in a file (docs/state.md). */
+/* save, restore: flows, groups, meters, port configuration and queues in a file (docs/how-to/state.md). */
 #include "state-text.h"
 
 #include <core/ask.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* counters: what the switch dropped, refused and lost, by reason (docs/extensions.md). */
+/* counters: what the switch dropped, refused and lost, by reason (docs/reference/extensions.md). */
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/counters.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log: which lines the switch writes to its log (docs/extensions.md, LOG). */
+/* log: which lines the switch writes to its log (docs/reference/extensions.md, LOG). */
 #include <core/ask.h>
 #include <core/change.h>
 #include <core/command.h>

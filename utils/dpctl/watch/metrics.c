@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics: all that the switch counts, for a monitoring system (docs/metrics.md). */
+/* metrics: all that the switch counts, for a monitoring system (docs/reference/metrics.md). */
 #include <core/command.h>
 #include <core/file.h>
 #include <core/keys.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats-cache: which packets the kernel handles by itself, which it does not and why, and what the
- * workers' flow caches have (docs/offload.md). */
+ * workers' flow caches have (docs/explanation/offload.md). */
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/ports.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status: the switch's state in lines "key=value" (docs/extensions.md). */
+/* status: the switch's state in lines "key=value" (docs/reference/extensions.md). */
 #include <core/ask.h>
 #include <core/command.h>
 #include <core/say.h>

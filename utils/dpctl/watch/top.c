@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* top: ports, queues, flows and more by rate, live (docs/top.md). */
+/* top: ports, queues, flows and more by rate, live (docs/how-to/top.md). */
 #include <core/command.h>
 #include <core/words.h>
 #include <top/top.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* trace: what the switch would do with a packet, step by step (docs/trace.md). */
+/* trace: what the switch would do with a packet, step by step (docs/how-to/trace.md). */
 #include "trace-parts.h"
 
 #include <core/ask.h>

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ofqos-exporter: the metrics of many switches, for Prometheus (docs/exporter.md)."""
+"""ofqos-exporter: the metrics of many switches, for Prometheus (docs/how-to/exporter.md)."""

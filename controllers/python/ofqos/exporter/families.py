@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """All metrics, as `dpctl metrics` has them (scripts/metrics-table writes their rows; a test compares), and those that
-only the exporter has (docs/exporter.md)."""
+only the exporter has (docs/how-to/exporter.md)."""
 from __future__ import annotations
 
 from typing import Dict, NamedTuple, Tuple

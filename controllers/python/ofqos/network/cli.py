@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ofqos-network: one policy file for the queues of many switches (docs/network.md).
+"""ofqos-network: one policy file for the queues of many switches (docs/how-to/network.md).
 
     ofqos-network check policy.yaml           is the file right?  No switch is asked
     ofqos-network run policy.yaml             keeps the switches that connect as it says

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application for os-ken (or Ryu): reservations along whole paths (docs/reservations.md).
+"""The application for os-ken (or Ryu): reservations along whole paths (docs/how-to/reservations.md).
 
 One thread, `work`, has the engine, the hosts and the links; events of switches and clients' requests
 wait for it in a queue.  What happens is printed, one JSON object a line."""

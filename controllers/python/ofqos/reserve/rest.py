@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The REST interface of reservations (docs/reservations.md)."""
+"""The REST interface of reservations (docs/how-to/reservations.md)."""
 from __future__ import annotations
 
 import urllib.parse

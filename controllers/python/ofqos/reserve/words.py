@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reservation is asked for with, as people and JSON say it: ends, applications, DSCP, header
-fields.  The names are those of qos-map and profiles (docs/dpctl-qos.md)."""
+fields.  The names are those of qos-map and profiles (docs/how-to/dpctl-qos.md)."""
 from __future__ import annotations
 
 import ipaddress

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tenant's own door (docs/tenants.md): an HTTP service in front of a switch, where a tenant divides its
+"""The tenant's own door (docs/how-to/tenants.md): an HTTP service in front of a switch, where a tenant divides its
 own port's total into groups, puts its own connections into them, and can do nothing else.
 
     rights      what a tenant may do, and the tokens and certificates that carry it

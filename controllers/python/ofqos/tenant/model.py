@@ -2,7 +2,7 @@
 """From what a tenant wants to requests and flows, and back from what the switch has.  No I/O.
 
 A tenant's total is the rate of its port's root class, for each direction; a group is a class with a share of it
-(docs/bandwidth-groups.md), a transfer a class with a rate.  A connection is two flows: in the first table for what
+(docs/how-to/bandwidth-groups.md), a transfer a class with a rate.  A connection is two flows: in the first table for what
 the tenant sends, in the second for what it receives.  So a packet between two tenants gets the queue of both."""
 from __future__ import annotations
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Switches and their queues in a browser (docs/web.md)."""
+"""Switches and their queues in a browser (docs/how-to/web.md)."""

@@ -398,7 +398,7 @@ class Desk:
         """`packet`: fields as dpctl trace takes them, then len=, ttl=, queue=."""
         fields, *options = packet.replace(', ', ',').split() or ['']
         if not all(_TRACE.fullmatch(w) for w in fields.split(',')) or not fields.startswith('in_port='):
-            raise Bad('write the packet as in_port=1,eth_type=0x800,ip_proto=6,tcp_dst=80 (docs/trace.md)')
+            raise Bad('write the packet as in_port=1,eth_type=0x800,ip_proto=6,tcp_dst=80 (docs/how-to/trace.md)')
         if not all(_TRACE.fullmatch(w) and w.partition('=')[0] in _TRACE_WORDS for w in options):
             raise Bad(f'behind the fields there may be {", ".join(w + "=N" for w in _TRACE_WORDS)}')
         channel = self.net[dp].channel

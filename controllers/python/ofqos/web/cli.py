@@ -31,7 +31,7 @@ HISTORY_MB = 512
 
 @dataclass
 class Config:
-    """What the file of --config says: a JSON object, all of it optional (docs/web.md)."""
+    """What the file of --config says: a JSON object, all of it optional (docs/how-to/web.md)."""
     switches: List[str] = field(default_factory=list)
     accept: List[str] = field(default_factory=list)
     names: Dict[str, str] = field(default_factory=dict)

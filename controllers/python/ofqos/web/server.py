@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP: the pages, the streams and what they ask for (docs/web.md has the list)."""
+"""HTTP: the pages, the streams and what they ask for (docs/how-to/web.md has the list)."""
 from __future__ import annotations
 
 import asyncio

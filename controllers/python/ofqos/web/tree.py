@@ -12,7 +12,7 @@ from ..replies import Entry, Latency, Served
 from ..request import Request
 from ..units import Curve, Unit, Value, format_value
 
-TINS = 13                       # the multipart request of docs/extensions.md
+TINS = 13                       # the multipart request of docs/reference/extensions.md
 _TIN = struct.Struct('!IIBB6xQQQQQIII4x')
 DEPTH = 16
 Key = Tuple[int, int, bool, int]            # port, direction, class (not scheduler), class id

@@ -97,7 +97,7 @@ struct request {
     R(OFPMP_TABLE_FEATURES, table_features)                                                        \
     R(OFPMP_PORT_DESC, port_desc)
 
-/* R(experimenter, exp_type, name): messages, ours as in docs/extensions.md */
+/* R(experimenter, exp_type, name): messages, ours as in docs/reference/extensions.md */
 #define EXPERIMENTERS(R)                                                                           \
     R(OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_ADD, bundle_add)                                        \
     R(OFP_ONF_EXPERIMENTER, OFP_ONF_BUNDLE_CONTROL, bundle_control)                                \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a slice (docs/slices.md) may do and see.  Rows (request.h) say what a request needs of a slice: READ or WRITE
+/* What a slice (docs/how-to/slices.md) may do and see.  Rows (request.h) say what a request needs of a slice: READ or WRITE
  * access, and a function that checks what it names.  A row without one is beyond every slice, so a new request stays
  * closed until somebody opens it there. */
 #ifndef ADMISSION_SLICE_H

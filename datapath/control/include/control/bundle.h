@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bundles: messages that a connection collects and then commits as one (ONF EXT-230;
- * docs/extensions.md).
+ * docs/reference/extensions.md).
  *
  * This room opens, fills, closes and discards them; the switch carries out a commit.  A message is
  * decoded and checked when it is added, and kept as bytes.  Bundles belong to their connection and

@@ -186,7 +186,7 @@ int conn_dump_shared(struct conn *c, const struct of_msg *request, struct dump_s
 /* ------------------------------------------------------------------ asynchronous messages */
 
 /* The last four have no reasons (0): a connection subscribes to them by MONITOR
- * (docs/extensions.md). */
+ * (docs/reference/extensions.md). */
 enum async_kind {
     ASYNC_PACKET_IN,
     ASYNC_PORT_STATUS,
@@ -270,8 +270,8 @@ void conn_refuse(struct conn *c, const char *why);
 /* For the log: the connection, and the request of it that is being handled. */
 const struct log_by *conn_by(const struct conn *c);
 bool conn_is_local(const struct conn *c); /* accepted at a Unix socket */
-bool conn_is_of10(const struct conn *c);  /* it speaks OpenFlow 1.0 (docs/openflow10.md) */
-uint8_t conn_aux(const struct conn *c);   /* 0: a main connection */
+bool conn_is_of10(const struct conn *c); /* it speaks OpenFlow 1.0 (docs/reference/openflow10.md) */
+uint8_t conn_aux(const struct conn *c);  /* 0: a main connection */
 
 /* Role request (6.3.5, 7.3.9): demotes the other masters, and notifies those who subscribed to
  * changes of roles.  OFPRRFC_ errors. */

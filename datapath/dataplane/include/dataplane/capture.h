@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies of packets for connections that subscribed to them by CAPTURE (docs/extensions.md).
+/* Copies of packets for connections that subscribed to them by CAPTURE (docs/reference/extensions.md).
  *
  * Control thread: subscribers, each with a filter and limits.  Workers read all filters as one set
  * under RCU, and pass what matches on by a bounded ring of their own; a full ring loses the copy,

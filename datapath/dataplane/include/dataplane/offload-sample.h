@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker asks the control thread to have packets handled in the kernel (docs/offload.md).
+/* A worker asks the control thread to have packets handled in the kernel (docs/explanation/offload.md).
  *
  * Packets are of one kind if they are alike in the bits that some flow, a select group, or OFPP_NORMAL
  * looks at.  A worker asks for a kind of which it has seen two packets lately.  If they still come it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a worker that has nothing to do sleeps at once, or stays awake for the next packet
- * (docs/latency.md).
+ * (docs/explanation/latency.md).
  *
  * A packet waits while its worker wakes up: 2 us on the packet's processor, 20 to 40 on one that had
  * halted.  A sender that waits for an answer before it sends again loses that time twice a round

@@ -141,7 +141,7 @@ flow_counters_apart(uint32_t n, unsigned workers)
     return workers > 1 ? (n + line - 1) / line * line : n;
 }
 
-/* What the kernel did for the switch (docs/offload.md) is counted like another worker's packets:
+/* What the kernel did for the switch (docs/explanation/offload.md) is counted like another worker's packets:
  * the control thread writes it, under the number after the last worker's.  It writes seldom, so
  * with one worker both counters lie side by side.  This takes 16 bytes more for each flow, band or
  * bucket, and COUNTER_LINE for a table.  With several workers, groups and meters take lines of

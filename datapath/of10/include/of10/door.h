@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Translates OpenFlow 1.0 at a connection (docs/openflow10.md).
+/* Translates OpenFlow 1.0 at a connection (docs/reference/openflow10.md).
  *
  * The switch speaks 1.3 inside.  The connection of a 1.0 controller has a door: it turns the
  * controller's requests into messages of 1.3, which are checked and carried out like any others,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel as the switch's cache: two eBPF programs at each port find a packet's entry and do
- * what it says, and user space gets only what they have no entry for (docs/offload.md).
+ * what it says, and user space gets only what they have no entry for (docs/explanation/offload.md).
  *
  * A socket filter on the port's receive rings looks the packet up.  If it finds an entry, the ring
  * does not get the packet; the verdict goes to the program at tc's ingress, which comes next in

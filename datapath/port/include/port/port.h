@@ -116,7 +116,7 @@ void port_set_mtu(struct port *p, uint32_t mtu);
 /* Whether this kernel's packet sockets know super-packets of UDP (VIRTIO_NET_HDR_GSO_UDP_L4). */
 bool port_takes_uso(void);
 
-/* Packets of a port may be handled in the kernel (docs/offload.md), by a filter on its receive sockets
+/* Packets of a port may be handled in the kernel (docs/explanation/offload.md), by a filter on its receive sockets
  * that lets only the others pass.  Control thread. */
 
 /* The receive sockets, one a ring: how many there are, at most `max` of them in fd.  0: the backend has
@@ -167,7 +167,7 @@ int port_queue_set(struct port *p, uint32_t queue_id, uint32_t priority, uint64_
 void port_queue_del(struct port *p, uint32_t queue_id);
 
 /* A detour through queues of the kernel for packets that enter by a port, before they go through
- * the tables (docs/ingress.md): what is sent to `to` is received from `from`. */
+ * the tables (docs/explanation/ingress.md): what is sent to `to` is received from `from`. */
 struct port_shaper {
     struct port *to; /* has the queues; sends only */
     /* Receives only, with the port's fanout; its number and flags are the port's. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Notifying connections of changes to queues: QOS_CHANGED (docs/extensions.md).  Does nothing where
+/* Notifying connections of changes to queues: QOS_CHANGED (docs/reference/extensions.md).  Does nothing where
  * no connection asked for it. */
 #ifndef QUEUES_QOS_NOTIFY_H
 #define QUEUES_QOS_NOTIFY_H

@@ -8,7 +8,7 @@
  *
  * While a class has a PROMISE the counters are read all the time, as often as the shortest promise
  * is long.  When a class's promise is broken, or the class has dropped packets for that long, and
- * when this is over, connections are told (docs/extensions.md, QOS_PROMISE).
+ * when this is over, connections are told (docs/reference/extensions.md, QOS_PROMISE).
  *
  * How long packets wait is read with it: as the scheduler says, else what waits by the rate at which it was sent
  * since the last reading (the ceil, if nothing was).  A class with DELAY_US is read each QOS_DELAY_MS, and judged

@@ -21,7 +21,7 @@ extern const struct bundle_ops sw_bundle_ops;
 int sw_queue_replies_init(struct sw *sw);
 void sw_queue_replies_free(struct sw *sw); /* before the channel is freed */
 
-/* Slices (docs/slices.md).  _tie gives a connection the one that is its; _see is struct channel_ops'.
+/* Slices (docs/how-to/slices.md).  _tie gives a connection the one that is its; _see is struct channel_ops'.
  * _set exchanges all of them, takes the new ones, and ties all connections again. */
 struct slices;
 void sw_slices_tie(struct sw *sw, struct conn *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The switch's state in a file: flows, groups, meters, port configuration and queues
- * (docs/state.md).  Functions answer 0, or -errno and a sentence in `why`. */
+ * (docs/how-to/state.md).  Functions answer 0, or -errno and a sentence in `why`. */
 #ifndef REQUESTS_STATE_H
 #define REQUESTS_STATE_H
 

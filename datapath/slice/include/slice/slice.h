@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slices: what a connection may touch and see (docs/slices.md).
+/* Slices: what a connection may touch and see (docs/how-to/slices.md).
  *
  * A slice is sets of numbers: ports, tables, queues, groups, meters.  This room says what a slice is
  * and whether a flow, a list of actions, a bucket or an asynchronous message lies within it.  It needs

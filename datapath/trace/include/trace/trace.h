@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Explains a packet's way through the switch (docs/trace.md), by the pipeline that workers run:
+/* Explains a packet's way through the switch (docs/how-to/trace.md), by the pipeline that workers run:
  * pipeline-inside.h.  Nothing is sent, counted, metered, learnt or cached, and no idle timeout
  * begins anew.  Control thread. */
 #ifndef TRACE_TRACE_H

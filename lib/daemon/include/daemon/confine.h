@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the process may do once it runs (docs/security.md): capabilities, its user, no new rights
+/* What the process may do once it runs (docs/explanation/security.md): capabilities, its user, no new rights
  * by execve, system calls, and where it may write.  Children inherit all of it.
  *
  * If the kernel or the build lacks something, the log says so, and the program goes on without it.

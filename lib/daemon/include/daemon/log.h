@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The log: what an operator must know, one line for each thing (docs/logging.md).
+/* The log: what an operator must know, one line for each thing (docs/reference/logging.md).
  *
  *     log_notice(PORT, "port %u (%s): the link is up", no, name);
  *     log_info_by(FLOW, LOG_REQUEST(peer, xid), "add %s", text);

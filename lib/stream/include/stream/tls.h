@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TLS for streams: keys and certificates (docs/tls.md).
+/* TLS for streams: keys and certificates (docs/how-to/tls.md).
  *
  * Both sides must show a certificate that is signed by the CA; TLS 1.2 and 1.3 only.  A build
  * without TLS refuses the options and the addresses with a sentence that says so.

@@ -4,7 +4,7 @@
  *
  * Handles are the kernel's: major in the upper 16 bits, minor in the lower ones, host byte order.
  *
- * How a port's tree looks (docs/qos-extension.md, "Queues and classes"):
+ * How a port's tree looks (docs/reference/qos-extension.md, "Queues and classes"):
  *
  *    qdisc htb 1: root            class 1:ffff (root), 1:fffe (default) and 1:q below it.  Its own
  *                                 default class is always 1:fffe: a filter selects another one, as

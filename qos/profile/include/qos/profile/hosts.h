@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a prefix, each to have a queue (docs/dpctl-qos.md, "A queue for each host").  Pure. */
+/* The hosts of a prefix, each to have a queue (docs/how-to/dpctl-qos.md, "A queue for each host").  Pure. */
 #ifndef QOS_PROFILE_HOSTS_H
 #define QOS_PROFILE_HOSTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flows that put kinds of traffic into queues (docs/dpctl-qos.md, "Which traffic goes where").
+/* Flows that put kinds of traffic into queues (docs/how-to/dpctl-qos.md, "Which traffic goes where").
  * Makes flows of a map's words, and compares the flows that a switch has with those of the map.
  * Pure. */
 #ifndef QOS_PROFILE_MAP_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which addresses are known for which names (docs/dpctl-qos.md, "Names").  Bounded, however many
+/* Which addresses are known for which names (docs/how-to/dpctl-qos.md, "Names").  Bounded, however many
  * answers come: what is too much is refused until something expires. */
 #ifndef QOS_PROFILE_NAMES_H
 #define QOS_PROFILE_NAMES_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Profiles: files that say what a port's queues are to be (docs/dpctl-qos.md). */
+/* Profiles: files that say what a port's queues are to be (docs/how-to/dpctl-qos.md). */
 #ifndef QOS_PROFILE_H
 #define QOS_PROFILE_H
 

@@ -20,7 +20,7 @@ enum qos_direction { QOS_OUT = 0, QOS_IN = 1 };
 /* Values of LINKLAYER, and the kernel's for CAKE (CAKE_ATM_). */
 enum qos_linklayer { QOS_ETHERNET, QOS_ATM, QOS_PTM };
 
-/* Class ids (docs/qos-extension.md, "Queues and classes"). */
+/* Class ids (docs/reference/qos-extension.md, "Queues and classes"). */
 #define QOS_CLASS_NONE    0u                /* the port's root */
 #define QOS_CLASS_MAX     OFP_QOS_QUEUE_MAX /* queues are 1 to this */
 #define QOS_CLASS_DEFAULT 0xfffeu           /* the switch's own default class */

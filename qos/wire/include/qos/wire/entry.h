@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a switch reports of its queues: entries of the QOS_DUMP and QOS_PORTS replies
- * (docs/qos-extension.md, "Asking"; docs/extensions.md). */
+ * (docs/reference/qos-extension.md, "Asking"; docs/reference/extensions.md). */
 #ifndef QOS_WIRE_ENTRY_H
 #define QOS_WIRE_ENTRY_H
 

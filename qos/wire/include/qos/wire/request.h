@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A QoS request: the content of OFPT_QOS_QUEUEING_DISCIPLINE and of its experimenter twin
- * (docs/qos-extension.md), and the same in dpctl's grammar.
+ * (docs/reference/qos-extension.md), and the same in dpctl's grammar.
  */
 #ifndef QOS_WIRE_REQUEST_H
 #define QOS_WIRE_REQUEST_H

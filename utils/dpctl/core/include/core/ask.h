@@ -24,7 +24,7 @@ enum status ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct o
 /* Only sends it; the parts of the reply have c->remote.xid. */
 enum status ask_multipart_send(struct ctx *c, uint16_t mp, const void *body);
 
-/* A multipart request of ofqos's own (docs/extensions.md); the reply is what follows exp_type. */
+/* A multipart request of ofqos's own (docs/reference/extensions.md); the reply is what follows exp_type. */
 enum status ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request,
                              struct of_bytes *reply);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reply to COUNTERS (docs/extensions.md). */
+/* The reply to COUNTERS (docs/reference/extensions.md). */
 #ifndef DPCTL_CORE_COUNTERS_H
 #define DPCTL_CORE_COUNTERS_H
 

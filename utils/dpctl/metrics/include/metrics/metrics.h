@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the switch counts, as text for a monitoring system (docs/metrics.md). */
+/* What the switch counts, as text for a monitoring system (docs/reference/metrics.md). */
 #ifndef DPCTL_METRICS_H
 #define DPCTL_METRICS_H
 
