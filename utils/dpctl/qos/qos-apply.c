@@ -169,14 +169,16 @@ take_nothing(void *ctx, const struct qos_request *r)
 
 #define TRIES 500 /* lines that are dropped, those that follow from others too */
 
-/* Reports each line that makes no sense beside the others. */
-static enum status
+/* Reports each line that makes no sense beside the others.  Returns how many. */
+static unsigned
 check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
 {
+    unsigned all = 0;
     for (int dir = QOS_OUT; dir <= QOS_IN; dir++) {
         struct qos_profile_part *part = &p->part[dir];
         struct qos_error e;
-        for (unsigned i = 0, said = 0; i < TRIES && said < QOS_PROFILE_MISTAKES && part->n; i++) {
+        unsigned said = 0;
+        for (unsigned i = 0; i < TRIES && said < QOS_PROFILE_MISTAKES && part->n; i++) {
             struct qos_diff d = {.port = {no, (enum qos_direction)dir, queues_env(speed)},
                                  .want = part->want,
                                  .n_want = part->n,
@@ -187,8 +189,9 @@ check_lines(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed)
                 say_line(c, p->file, part->line[d.wrong], "port %u: %s", (unsigned)no, e.text);
             drop_wrong(c, p, dir, d.wrong);
         }
+        all += said;
     }
-    return DPCTL_USAGE;
+    return all;
 }
 
 static enum status
@@ -209,10 +212,10 @@ compare_port(struct ctx *c, struct qos_profile *p, uint32_t no, uint64_t speed,
                              .ctx = &l};
         struct qos_error e;
         int err = qos_diff(&d, &e);
-        if (err > 0 && part->n)
-            return check_lines(c, p, no, speed);
-        if (err)
-            return say_failed(c, "%s", e.text);
+        if (err > 0 && part->n && check_lines(c, p, no, speed))
+            return DPCTL_USAGE;
+        if (err) /* no line is wrong by itself: what is on the port does not go with them */
+            return say_failed(c, "port %u: %s", (unsigned)no, e.text);
     }
     return DPCTL_OK;
 }
