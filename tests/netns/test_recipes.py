@@ -36,6 +36,7 @@ PACKETS = {
     'BOFUSS': Packets(one_way=[(1, 2)]),
     'QoSFlow': Packets(one_way=[(2, 1)]),
     'sqm-scripts': Packets([(1, 2), (2, 3)]),       # its last command takes the queues away
+    'LibreQoS': Packets([(1, 2), (2, 3)]),
     'One-switch': Packets([(1, 2), (2, 3)], [Rate(2, 3, 9, 10)]),
 }
 

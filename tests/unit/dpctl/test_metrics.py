@@ -229,7 +229,7 @@ class Metrics(Dpctl):
 
     def test_the_document_and_the_exporters_rows(self):
         done = subprocess.run([sys.executable, ROOT + '/scripts/metrics-table', '--check', fixture.DPCTL,
-                               ROOT + '/docs/metrics.md', ROOT + '/controllers/python/ofqos/exporter/families.py'], text=True,
+                               ROOT + '/docs/reference/metrics.md', ROOT + '/controllers/python/ofqos/exporter/families.py'], text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         self.assertEqual((done.returncode, done.stdout), (0, ''))
 
