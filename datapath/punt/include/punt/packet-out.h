@@ -16,9 +16,9 @@ struct sw;
 int sw_packet_outs_start(struct sw *sw);
 void sw_packet_outs_stop(struct sw *sw);
 
-/* Sends a packet through a worker and takes the program.  If the worker's ring stays full for a
- * second, which packet-outs alone can't cause, the packet is dropped and counted.  c: the
- * connection whose barriers wait for it; NULL: none. */
+/* Sends a packet through a worker and takes the program.  Where the worker's ring has no room, it waits here, before all
+ * later ones; if too many wait already, it is dropped and counted.  c: the connection whose barriers wait for it; NULL:
+ * none. */
 void sw_packet_out(struct sw *sw, struct conn *c, struct program *program, uint32_t in_port,
                    const uint8_t *data, uint32_t len);
 

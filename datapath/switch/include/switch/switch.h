@@ -85,7 +85,7 @@ struct sw_options {
 
 /* N(name, name in the COUNTERS reply): what the control thread counts, once a switch. */
 #define SW_COUNTERS(N)                                                                             \
-    N(packet_outs_lost, "packet_out.lost")   /* the worker's ring stayed full */                   \
+    N(packet_outs_lost, "packet_out.lost")   /* too many waited for a worker */                    \
     N(packet_outs_empty, "packet_out.empty") /* without data and buffer */                         \
     N(standalone_times, "fail.standalone")   /* the last controller was lost, in mode open */      \
     N(links_not_followed, "qos.link_not_followed")    /* the kernel refused a new speed or MTU */  \
