@@ -158,7 +158,8 @@ static __always_inline int
 is_measured(const struct offload_entry *e, __u32 where)
 {
     __u32 proto = where_proto(where);
-    return (proto == PROTO_TCP || proto == PROTO_ICMP || proto == PROTO_ICMPV6) && !e->covered;
+    __u32 echo = where_is_v6(where) ? PROTO_ICMPV6 : PROTO_ICMP;
+    return (proto == PROTO_TCP || proto == echo) && !e->covered;
 }
 
 /* Frames that leave by an entry which keeps their addresses.  Not inlined: the stack of all calls is 512 bytes. */

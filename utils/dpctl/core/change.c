@@ -109,9 +109,9 @@ change_next(const struct ctx *c, size_t *at, struct of_bytes *message)
 {
     enum { HEADS = 24 }; /* the experimenter message's and the bundle's */
     const struct bundle *b = c->bundle;
-    const uint8_t *p = b->messages.buf + *at;
-    if (*at >= b->messages.len)
+    if (*at >= b->messages.len) /* also without any: there is no memory then */
         return false;
+    const uint8_t *p = b->messages.buf + *at;
     *message = (struct of_bytes){p + HEADS, of_get16(p + HEADS + 2)};
     *at += of_get16(p + 2);
     return true;
