@@ -48,6 +48,24 @@ class TestDocuments(unittest.TestCase):
                     wrong.append(f'{document}: {target}')
         self.assertEqual(wrong, [])
 
+    def test_indexes(self):
+        """Each page is in its folder's index, which names what it is for"""
+        for kind in 'tutorials', 'how-to', 'reference', 'explanation', 'development':
+            index = read(f'docs/{kind}/README.md')
+            pages = set(os.listdir(os.path.join(TOP, 'docs', kind))) - {'README.md'}
+            self.assertEqual(pages - set(re.findall(r'^\* \[[^]]+\]\(([\w-]+\.md)\): .', index, re.M)), set(), kind)
+            self.assertIn(f'({kind}/README.md)', read('docs/README.md'))
+
+    def test_first_and_last_lines(self):
+        """A page begins with a sentence that says what it is for, and ends with what to read next"""
+        for path in glob.glob('docs/*/*.md', root_dir=TOP):
+            with self.subTest(path):
+                title, blank, first = read(path).splitlines()[:3]
+                self.assertRegex(title, '^# ')
+                self.assertEqual(blank, '')
+                self.assertRegex(first, '^[A-Z`]')
+                self.assertRegex(read(path).rstrip().rsplit('\n\n', 1)[1], r'Next: \[')
+
     def test_paths(self):
         wrong = []
         for document in ABOUT_SOURCE:
