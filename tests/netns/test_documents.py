@@ -122,7 +122,9 @@ ELSEWHERE = {
     'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
     'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
     'docs/how-to/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},
-    'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py'},
+    'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py', 'History': 'tests/controllers/test_history.py'},
+    'docs/tutorials/first-application.md': {'Run-it': 'tests/controllers/test_tutorial.py'},
+    'docs/tutorials/first-queue.md': {name: 'tests/netns/test_tutorials.py' for name in ('A-switch', 'A-queue', 'Why')},
 }
 
 
@@ -141,7 +143,7 @@ def blocks(document):
 
 
 def all_documents():
-    return ['README.md', *sorted(os.path.relpath(p, REPOSITORY) for p in glob.glob(os.path.join(REPOSITORY, 'docs/*.md')))]
+    return ['README.md', *sorted(os.path.relpath(p, REPOSITORY) for p in glob.glob(os.path.join(REPOSITORY, 'docs/**/*.md'), recursive=True))]
 
 
 def to_run():
