@@ -37,3 +37,10 @@ def test_first_queue():
     received, unit = re.search(r'([\d.]+) ([KM])bits/sec +receiver', said['ip netns exec one iperf3 --client 10.0.0.2 --time 5']).groups()
     assert 1 < float(received) / {'K': 1000, 'M': 1}[unit] < 5       # a busy machine sends less, and none more
     assert 'Leaves by port 2 (p2), queue 10: at least 5 Mbit/s' in next(v for k, v in said.items() if k.startswith('dpctl trace'))
+
+
+@pytest.mark.skipif(not shutil.which('iperf3'), reason='iperf3 is not installed (scripts/install-deps test)')
+def test_home_line():
+    said = run('home-line.md')
+    pings = [v for k, v in said.items() if 'ping' in k]
+    assert len(pings) == 2 and all(' 0% packet loss' in p for p in pings), pings
