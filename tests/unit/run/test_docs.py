@@ -66,6 +66,15 @@ class TestDocuments(unittest.TestCase):
                 self.assertRegex(first, '^[A-Z`]')
                 self.assertRegex(read(path).rstrip().rsplit('\n\n', 1)[1], r'Next: \[')
 
+    def test_pictures(self):
+        """Each that is drawn from a text is as its text says"""
+        texts = [p for p in glob.glob('docs/**/*.txt', root_dir=TOP, recursive=True) if exists(p[:-3] + 'svg')]
+        self.assertGreater(len(texts), 2)
+        for path in texts:
+            done = subprocess.run([os.path.join(TOP, 'scripts/picture'), '--check', path, path[:-3] + 'svg'], cwd=TOP,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+
     def test_paths(self):
         wrong = []
         for document in ABOUT_SOURCE:
