@@ -11,7 +11,7 @@ import pytest
 
 from support.app import PACKAGE
 from support.fakeswitch import BARRIER, MULTIPART, StandIn, message, run, until
-from support.manyqueues import ManyQueues
+from support.longlists import LongLists
 
 sys.path.append(PACKAGE)
 from ofqos.channel import Limits  # noqa: E402
@@ -130,7 +130,7 @@ def test_ten_thousand_queues():
     """A view is below 50 kB, what differs below that; rows, search and order are the server's."""
     async def work():
         net = Network(8, 0.05, {}, [])
-        with ManyQueues(10_000) as switch:
+        with LongLists(10_000) as switch:
             async with serving(net, [switch.address], limits=Limits(seconds=30, probe=60)):
                 viewer = net.hub.enter(View(PORT))
                 await until(lambda: 1 in net.watches and net.watches[1].look_before)
@@ -176,7 +176,7 @@ def test_history_asks_without_a_viewer():
     """Nobody looks: the switch is asked for history alone, and its queues are in the file."""
     async def work():
         net = Network(8, 0.05, {}, [])
-        with tempfile.TemporaryDirectory() as directory, ManyQueues(20) as switch:
+        with tempfile.TemporaryDirectory() as directory, LongLists(20) as switch:
             net.recorder = Recorder(f'{directory}/history', 64, lambda *_: None, every=0.1)
             async with serving(net, [switch.address]):
                 net.recorder.start()
