@@ -119,6 +119,8 @@ def test_paths(name, need):
     # Host 1's own delay is not behind the port.  Emulated hosts need milliseconds to answer, which ping has in it.
     before, behind = (int(re.search(r'delay (\d+)ms|$', words)[1] or 0) * MS for words in (one, two))
     spread = 5 * MS if name == 'jitter' else 0
-    near = 0.05 * ping if EMULATED else max(0.05 * ping, 300)
-    assert behind - spread <= got.rtt.p50 <= ping - before + near, (name, got, ping, tcp)
+    # A busy machine holds up the emulated one at other moments for TCP than for ping: then the least is compared.
+    near = max(0.05 * ping, 300)
+    assert behind - spread <= got.rtt.p50, (name, got, ping, tcp)
+    assert (got.rtt.min if EMULATED else got.rtt.p50) <= ping - before + near, (name, got, ping, tcp)
     assert EMULATED or abs(got.rtt.p50 - (ping - before)) <= near, (name, got, ping, tcp)
