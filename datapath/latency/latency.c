@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <latency/latency.h>
 
+#include <oflib/openflow.h>
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,12 +216,12 @@ latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_
     struct series *s = series_of(l, k, now);
     if (!s)
         return false;
-    follow_minutes(s, now);
+    uint32_t path = path_of(s, now);
     if (us < s->path[s->minute % MINUTES])
         s->path[s->minute % MINUTES] = us;
     s->rtt_samples++;
     put(&s->rtt, us, now);
-    return us - path_of(s, now) >= LATENCY_SLOW_US;
+    return us > path && us - path >= OFP_LATENCY_SLOW_US;
 }
 
 void

@@ -54,13 +54,13 @@ unqueue(struct packet_outs *o)
 void
 sw_packet_outs_stop(struct sw *sw)
 {
-    while (sw->outs && sw->outs->first) {
-        free(sw->outs->first->program);
-        unqueue(sw->outs);
-    }
-    if (sw->outs)
-        loop_timer_free(sw->outs->timer);
-    free(sw->outs);
+    struct packet_outs *o = sw->outs;
+    if (!o)
+        return;
+    for (; o->first; unqueue(o))
+        free(o->first->program);
+    loop_timer_free(o->timer);
+    free(o);
     sw->outs = NULL;
 }
 

@@ -74,6 +74,9 @@
 #define OFP_TIN_LEN         72 /* of an entry */
 #define OFP_EXP_QOS_LATENCY 14 /* exp_type of a multipart */
 #define OFP_LATENCY_LEN     72 /* of an entry */
+/* us that a round trip takes longer than the path's least, or that packets wait: then the switch reads how long they
+ * wait, and dpctl why-slow explains it. */
+#define OFP_LATENCY_SLOW_US 5000
 #define OFP_ACT_IF_THERE    1  /* type of an action: its experimenter's first 32 bits */
 
 /* Bundles: ONF's extension EXT-230 for OpenFlow 1.3, OpenFlow 1.4's bundles as experimenter

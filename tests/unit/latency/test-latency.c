@@ -2,6 +2,8 @@
 /* Windows of samples, their percentiles, and queues that come and go. */
 #include <latency/latency.h>
 
+#include <oflib/openflow.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,11 +130,11 @@ slow_ones(void **state)
     struct latency *l = latency_new();
     const struct latency_key other = {2, 11, 0};
     assert_false(latency_rtt(l, &queue, 90000, START));
-    assert_false(latency_rtt(l, &queue, 90000 + LATENCY_SLOW_US - 1, START + MS));
-    assert_true(latency_rtt(l, &queue, 90000 + LATENCY_SLOW_US, START + 2 * MS));
+    assert_false(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US - 1, START + MS));
+    assert_true(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US, START + 2 * MS));
     assert_false(latency_rtt(l, &queue, 100, START + MINUTE));
-    assert_true(latency_rtt(l, &queue, 100 + LATENCY_SLOW_US, START + 10 * MINUTE));
-    assert_false(latency_rtt(l, &queue, 100 + LATENCY_SLOW_US,
+    assert_true(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US, START + 10 * MINUTE));
+    assert_false(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US,
                              START + 12 * MINUTE)); /* another path by now */
     assert_false(latency_rtt(l, &other, 90000, START));
     latency_free(l);

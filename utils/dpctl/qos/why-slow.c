@@ -11,8 +11,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define SLOW_US 5000 /* that queues add, or packets wait: less is not worth a word */
-
 struct asked {
     uint32_t port;
 };
@@ -59,7 +57,7 @@ look_at(const struct queue_latency *l, const struct queue_view *view)
 static bool
 is_slow(const struct slow *s)
 {
-    return s->added >= SLOW_US || s->wait >= SLOW_US;
+    return s->added >= OFP_LATENCY_SLOW_US || s->wait >= OFP_LATENCY_SLOW_US;
 }
 
 /* Where most of the time goes. */
@@ -74,7 +72,7 @@ where_is(const struct slow *s)
 {
     if (s->class && s->l.wait.p50 == QUEUE_NO_TIME)
         return UNKNOWN;
-    return s->wait >= SLOW_US && s->wait >= s->added / 2 ? HERE : BEHIND;
+    return s->wait >= OFP_LATENCY_SLOW_US && s->wait >= s->added / 2 ? HERE : BEHIND;
 }
 
 /* ------------------------------------------------------------------ for people */
@@ -214,7 +212,7 @@ why_slow(struct ctx *c, const struct command *self, char **words, int n)
     struct of_wr w = of_wr_grow(VIEW_MAX);
     if (!show(c, &w, &rows, &view) && !c->json)
         of_printf(&w, "no packets wait: of %zu queue%s none adds %d ms in the last ten seconds",
-                  rows.n, rows.n == 1 ? "" : "s", SLOW_US / 1000);
+                  rows.n, rows.n == 1 ? "" : "s", OFP_LATENCY_SLOW_US / 1000);
     return view_line(c, &w);
 }
 

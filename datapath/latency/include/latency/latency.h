@@ -15,8 +15,6 @@
 #define LATENCY_KEPT    128u
 #define LATENCY_MOST    16384u     /* queues that are followed, at 1.2 KB each */
 #define LATENCY_NONE    UINT32_MAX /* no sample in that time */
-#define LATENCY_SLOW_US                                                                            \
-    5000u /* that a round trip takes longer than the path: worth to be explained */
 
 struct latency;
 
@@ -50,7 +48,7 @@ struct latency *latency_new(void); /* NULL: no memory */
 void latency_free(struct latency *l);
 
 /* A sample.  now: ns, never less than before.  Where there is no memory, or too many queues are followed already, it
- * is counted as lost.  latency_rtt returns whether it is slow: LATENCY_SLOW_US above the path's least. */
+ * is counted as lost.  latency_rtt returns whether it is slow: OFP_LATENCY_SLOW_US above the path's least. */
 bool latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_t now);
 void latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
                    enum latency_source source, uint64_t now);
