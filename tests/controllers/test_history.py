@@ -84,7 +84,7 @@ def test_a_clock_that_jumps(store):
     for t in times:
         store.write(t, [(DP, one())])
     assert sorted(t for t, _, _ in rows(store)) == sorted(times)
-    assert len(pictures.line(store, DP, 1, 'out', 10, 'hour', NOON + 60)['time']) == 3
+    assert len(pictures.line(store, pictures.Asked(DP, 1, 'out', 10, 'hour', 'wait_us', NOON + 60))['time']) == 3
 
 
 def test_it_keeps_a_day_and_no_more(store, monkeypatch):
@@ -132,7 +132,7 @@ def test_killed_while_it_writes(tmp_path):
         from ofqos.history.store import Store
         from ofqos.history.sample import Key, Sample
         store = Store({path!r}, 64)
-        time = (store.last() or {NOON}) + 10
+        time = (store.db.execute('SELECT max(time) FROM fine_ticks').fetchone()[0] or {NOON}) + 10
         while True:
             store.write(time, [({DP!r}, Sample(10.0, (Key(1, 0, 10), Key(1, 2, 0)), [[1000, 10, 1, 5, None, None, 0]] * 2))])
             print(time, flush=True)
@@ -222,15 +222,15 @@ def test_lines_and_heat(store):
             [1000, 10, 0, 0, 100, None, None], [2000, 20, 5, 9, 5000 if i == 200 else 50, 10_000, 20_000],
             [3000, 30, 5, 0, None, None, None], [500, 5, 0, 0, None, None, None], [70, 7, 0, 0, None, None, None]]))])
     until = NOON + 3600
-    queue = pictures.line(store, DP, 1, 'out', 20, 'hour', until)
+    queue = pictures.line(store, pictures.Asked(DP, 1, 'out', 20, 'hour', 'wait_us', until))
     assert len(queue['time']) == 360 and set(queue['bps']) == {1600} and set(queue['drops_ps']) == {0.5}
     assert set(queue['outcome']['gaming']) == {0} and set(queue['outcome']['web']) == {0}       # a fifth is dropped
     assert max(queue['wait_us']) == 5000 and set(queue['rtt90_us']) == {20_000}
-    assert set(pictures.line(store, DP, 1, 'in', None, 'hour', until)['bps']) == {56}
-    assert set(pictures.line(store, DP, None, 'out', None, 'hour', until)['bps']) == {2800}
-    assert len(pictures.line(store, DP, 1, 'out', 20, 'day', until)['time']) == 12
-    assert pictures.line(store, DP, 9, 'out', 20, 'hour', until)['time'] == []
-    heat = pictures.heat(store, DP, 1, 'out', 'wait_us', 'hour', until)
+    assert set(pictures.line(store, pictures.Asked(DP, 1, 'in', None, 'hour', 'wait_us', until))['bps']) == {56}
+    assert set(pictures.line(store, pictures.Asked(DP, None, 'out', None, 'hour', 'wait_us', until))['bps']) == {2800}
+    assert len(pictures.line(store, pictures.Asked(DP, 1, 'out', 20, 'day', 'wait_us', until))['time']) == 12
+    assert pictures.line(store, pictures.Asked(DP, 9, 'out', 20, 'hour', 'wait_us', until))['time'] == []
+    heat = pictures.heat(store, pictures.Asked(DP, 1, 'out', None, 'hour', 'wait_us', until))
     assert [(q['id'], q['worst']) for q in heat['queues']] == [(20, 5000), (10, 100)] and heat['total'] == 2
     assert heat['queues'][0]['values'].index(5000) == 33 and heat['queues'][1]['values'] == [100] * 60
 

@@ -65,8 +65,12 @@ def asked(words: Mapping[str, str]) -> Asked:
                  time.time() if until is None else float(until))
 
 
+def _queues(direction: str) -> int:
+    return QUEUE_IN if direction == 'in' else QUEUE_OUT
+
+
 def queue_key(port: int, direction: str, queue: int) -> Key:
-    return Key(port, QUEUE_IN if direction == 'in' else QUEUE_OUT, queue)
+    return Key(port, _queues(direction), queue)
 
 
 def _of(found: Found, key: Optional[Key], kind: int) -> List[Optional[int]]:
@@ -81,18 +85,17 @@ def _of(found: Found, key: Optional[Key], kind: int) -> List[Optional[int]]:
     return sums
 
 
-def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Optional[int], of: str,
-         until: float) -> Dict[str, Any]:
+def line(store: Store, q: Asked) -> Dict[str, Any]:
     """Columns, a value for each time; times without a sample are left out."""
-    span = SPANS[of]
-    kind = (QUEUE_IN if direction == 'in' else QUEUE_OUT) if queue is not None else RECEIVES if direction == 'in' else SENDS
+    span, since = SPANS[q.of], q.until - SPANS[q.of].seconds
+    kind = _queues(q.direction) if q.queue is not None else RECEIVES if q.direction == 'in' else SENDS
     points: Dict[int, List[Any]] = {}
-    for found in store.read(dp, span.coarse, until - span.seconds, until):
-        row = _of(found, Key(port, kind, queue or 0) if port is not None else None, kind)
+    for found in store.read(q.dp, span.coarse, since, q.until):
+        row = _of(found, Key(q.port, kind, q.queue or 0) if q.port is not None else None, kind)
         if row:
             points.setdefault(int(found.time // span.step), []).append((found.packed.seconds, row))
-    made: Dict[str, Any] = {'of': of, 'since': until - span.seconds, 'until': until, 'step': span.step, 'time': [],
-                            'bps': [], 'pps': [], 'drops_ps': [], 'outcome': {name: [] for name in PROFILES}, **{name: [] for name in FIELDS[SUMS:]}}
+    made: Dict[str, Any] = {'of': q.of, 'since': since, 'until': q.until, 'step': span.step, 'time': [], 'bps': [],
+                            'pps': [], 'drops_ps': [], 'outcome': {name: [] for name in PROFILES}, **{name: [] for name in FIELDS[SUMS:]}}
     for number, parts in sorted(points.items()):
         seconds, row = sum(s for s, _ in parts) or 1.0, together([row for _, row in parts])
         made['time'].append(number * span.step)
@@ -107,13 +110,13 @@ def line(store: Store, dp: str, port: Optional[int], direction: str, queue: Opti
     return made
 
 
-def heat(store: Store, dp: str, port: int, direction: str, what: str, of: str, until: float) -> Dict[str, Any]:
+def heat(store: Store, q: Asked) -> Dict[str, Any]:
     """The slowest queues of a port: in each column the largest value; None: no sample."""
-    span, kind = SPANS[of], QUEUE_IN if direction == 'in' else QUEUE_OUT
-    field, since = FIELDS.index(what), until - span.seconds
+    span, kind = SPANS[q.of], _queues(q.direction)
+    field, since = FIELDS.index(q.what), q.until - span.seconds
     # Most samples have the queues of the one before: the largest of each are found for all at once.
     largest: List[Tuple[int, Tuple[Key, ...], List[int]]] = []
-    for found in store.read(dp, span.coarse, since, until):
+    for found in store.read(q.dp, span.coarse, since, q.until):
         column, values = min(COLUMNS - 1, int((found.time - since) * COLUMNS / span.seconds)), found.packed.plain(field)
         if largest and largest[-1][0] == column and largest[-1][1] is found.keys:
             largest[-1] = column, found.keys, [a if a > b else b for a, b in zip(largest[-1][2], values)]
@@ -122,9 +125,10 @@ def heat(store: Store, dp: str, port: int, direction: str, what: str, of: str, u
     known: Dict[int, List[Optional[int]]] = {}
     for column, keys, best in largest:
         for key, value in zip(keys, best):
-            if value and key.port == port and key.kind == kind:
+            if value and key.port == q.port and key.kind == kind:
                 row = known.setdefault(key.queue, [None] * COLUMNS)
                 row[column] = max(value - 1, row[column] or 0)
-    slowest = sorted(known, key=lambda queue: (-max(v or 0 for v in known[queue]), queue))[:ROWS]
-    return {'of': of, 'what': what, 'since': since, 'until': until, 'step': span.seconds / COLUMNS, 'total': len(known),
-            'queues': [{'id': queue, 'values': known[queue], 'worst': max(v or 0 for v in known[queue])} for queue in slowest]}
+    worst = {queue: max(v or 0 for v in row) for queue, row in known.items()}
+    slowest = sorted(known, key=lambda queue: (-worst[queue], queue))[:ROWS]
+    return {'of': q.of, 'what': q.what, 'since': since, 'until': q.until, 'step': span.seconds / COLUMNS, 'total': len(known),
+            'queues': [{'id': queue, 'values': known[queue], 'worst': worst[queue]} for queue in slowest]}

@@ -180,8 +180,3 @@ class Store:
         for time, shape, data in rows:
             keys = self._keys_of(shape)
             yield Found(time, keys, Packed(data, len(keys)))
-
-    def last(self) -> Optional[float]:
-        """When the newest tick was written."""
-        found = self.db.execute('SELECT time FROM fine_ticks ORDER BY id DESC LIMIT 1').fetchone()
-        return found[0] if found else None

@@ -13,7 +13,7 @@ from ..replies import Counters, Entry
 from ..request import Request, request
 from ..units import format_rate
 from . import tree
-from .change import Bad, Change, Desk, called, dump, step_of, warnings_of
+from .change import Bad, Change, Desk, called, dump, no_unit, property_of, step_of, warnings_of
 from .relay import Failed
 from .watch import Watch
 
@@ -42,13 +42,13 @@ def _request(wanted: New) -> Request:
     values: Dict[str, Any] = {}
     for key, text in (('rate', wanted.rate.strip()), ('ceil', wanted.ceil.strip())):
         if text.isdecimal():
-            raise Bad(f'{key} {text}: write its unit, as {text}mbit, {text}kbit or {text}bit', key)
+            raise no_unit(key, text, key)
         if key == 'rate' and not text:
             raise Bad('a guarantee is needed, such as 6mbit or 30%', key)
         if text:
-            values[f'{key}_share_ppm' if text.endswith('%') else key] = text
-            try:
-                request('htb', 'add', wanted.port, wanted.queue, **{k: v for k, v in values.items() if k.startswith(key)})
+            values[property_of(key, text)] = text
+            try:                                # alone, so that the field is known
+                request('htb', 'add', wanted.port, wanted.queue, **{property_of(key, text): text})
             except ValueError as e:
                 raise Bad(str(e), key) from None
     if not _NAME.fullmatch(wanted.name) or len(wanted.name.encode()) > 31:

@@ -111,14 +111,23 @@ async def dump(channel: Channel, port: int) -> tree.Look:
     return tree.look(0.0, entries, [], [])
 
 
+def no_unit(key: str, text: str, field: str = '') -> Bad:
+    return Bad(f'{key} {text}: write its unit, as {text}mbit, {text}kbit or {text}bit', field)
+
+
+def property_of(key: str, text: str) -> str:
+    """What carries this rate: "6mbit" or, of the parent's, "30%"."""
+    return f'{key}_share_ppm' if text.endswith('%') else key
+
+
 def _new_request(e: Entry, rate: str, ceil: str) -> Request:
     """The CHANGE that gives class e these rates and leaves all else."""
     values: Dict[str, Any] = {}
     for key, text in (('rate', rate), ('ceil', ceil)):
         if text.isdecimal() and text.strip('0'):
-            raise Bad(f'{key} {text}: write its unit, as {text}mbit, {text}kbit or {text}bit')
+            raise no_unit(key, text)
         if text:
-            values[f'{key}_share_ppm' if text.endswith('%') else key] = text
+            values[property_of(key, text)] = text
     if tree.direction(e):
         values['direction'] = 'in'
     try:

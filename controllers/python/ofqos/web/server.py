@@ -357,8 +357,7 @@ class Server:
     async def line(self, request: web.Request) -> web.StreamResponse:
         self._known(request)
         q = history.asked(request.query)
-        made = await self._read(partial(history.line, dp=q.dp, port=q.port, direction=q.direction, queue=q.queue, of=q.of,
-                                        until=q.until))
+        made = await self._read(partial(history.line, q=q))
         if q.port is not None and q.queue is not None:
             made['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, q.queue))
         return web.json_response(made)
@@ -368,8 +367,7 @@ class Server:
         q = history.asked(request.query)
         if q.port is None:
             raise Bad('port is missing: a heat map is of one port')
-        made = await self._read(partial(history.heat, dp=q.dp, port=q.port, direction=q.direction, what=q.what, of=q.of,
-                                        until=q.until))
+        made = await self._read(partial(history.heat, q=q))
         for row in made['queues']:
             row['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, row['id']))
         return web.json_response(made)
