@@ -9,7 +9,6 @@ KINDS = (('Tutorials', 'tutorials'), ('How-to', 'how-to'), ('Reference', 'refere
          ('Development', 'development'))
 LINK = re.compile(r'\[([^\]]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)')
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-NOT_HERE = ('man/', 'examples/')
 
 
 def _pages(kind):
@@ -23,18 +22,18 @@ def on_config(config):
     return config
 
 
-def on_page_markdown(markdown, page, **_):
+def on_page_markdown(markdown, page, files, **_):
     folder = posixpath.dirname(page.file.src_uri)
     if page.file.src_uri == 'README.md':
         with open(os.path.join(TOP, 'README.md'), encoding='utf-8') as f:
-            markdown = LINK.sub(lambda m: f'[{m[1]}]({m[2][5:]}{m[3] or ""})' if m[2].startswith('docs/') else m[0], f.read())
-        folder = ''
+            markdown = re.sub(r'\]\(docs/', '](', f.read())
 
     def link(m):
         target = posixpath.normpath(posixpath.join(folder, m[2]))
-        outside = target.startswith('../') or target.startswith(NOT_HERE) or (page.file.src_uri == 'README.md' and not
-                                                                              os.path.exists(os.path.join(TOP, 'docs', target)))
-        return m[0] if not outside else f'{m[1]} (`{target.removeprefix("../")}`)' if m[1] else ''
+        file = files.get_file_from_path(target)
+        if file and not file.inclusion.is_excluded():
+            return m[0]
+        return f'{m[1]} (`{target.removeprefix("../")}`)'
     return LINK.sub(link, markdown)
 
 
