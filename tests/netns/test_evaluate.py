@@ -10,40 +10,25 @@ import pytest
 
 from support.documents import read
 from support.topo import REPOSITORY
+from support.typed import block, typed
 
 PAGE = 'docs/how-to/evaluate.md'
 STEPS = re.findall(r'<!-- run: (\w+) -->', read(PAGE))
-# sudo, where the tests run as root on a machine that has none; what sudo would give is there.
-PRELUDE = '''
-mount -t tmpfs tmpfs /run && mkdir -p /run/netns /run/lock && ip link set lo up || exit 3
-command -v sudo >/dev/null || { mkdir /run/bin && printf '#!/bin/sh\\nexec "$@"\\n' >/run/bin/sudo && chmod +x /run/bin/sudo; }
-export PATH=$PATH:/run/bin
-set -eux
-'''
 # Another build, or other ways of the tests, that somebody has chosen are not the page's.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(('OFQOS', 'DPCTL', 'PYTEST'))}
 
 
-def commands(step):
-    done = subprocess.run([os.path.join(REPOSITORY, 'scripts/doc-commands'), os.path.join(REPOSITORY, PAGE), step],
-                          stdout=subprocess.PIPE, text=True, check=True)
-    return done.stdout
-
-
 def carried_out(step, clone):
     began = time.monotonic()
-    done = subprocess.run(['unshare', '--net', '--mount', '--pid', '--fork', '--kill-child', '--mount-proc', 'bash', '-c',
-                           PRELUDE + commands(step)], cwd=clone, env=ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, text=True, timeout=3600, check=False)
+    said = typed('set -eux\n' + block(PAGE, step), step, 3600, cwd=clone, env=ENVIRONMENT)
     print(f'{step}: {time.monotonic() - began:.0f} s')
-    assert done.returncode == 0, f'{step}:\n{done.stdout[-6000:]}'
-    return done.stdout
+    return said
 
 
 def test_what_the_page_names_is_there():
     assert STEPS == ['build', 'demo', 'tests', 'bench', 'security']
     for step in STEPS:
-        for line in commands(step).splitlines():
+        for line in block(PAGE, step).splitlines():
             program = line.removeprefix('sudo ').split()[0]
             if program.startswith(('scripts/', 'tests/', 'measure/')):
                 said = subprocess.run([os.path.join(REPOSITORY, program), '--help'], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
