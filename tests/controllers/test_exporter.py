@@ -18,7 +18,7 @@ import pytest
 
 from support import pki
 from support.exporter import PACKAGE, Exporter
-from support.fakeswitch import MULTIPART, StandIn, message, parts, run, until
+from support.fakeswitch import MULTIPART, Standing, StandIn, message, parts, run, until
 from support.topo import REPOSITORY, Switch, Topology, build_directory
 
 sys.path.insert(0, PACKAGE)
@@ -358,25 +358,6 @@ def test_shared_and_bounded():
 
 
 # -------------------------------------------------------------------------------- the program
-
-class Standing:
-    """A stand-in in a thread of its own"""
-
-    def __init__(self, answer):
-        self.stand_in, self.loop = StandIn(1, answer), asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self.loop.run_forever)
-
-    def __enter__(self):
-        self.thread.start()
-        asyncio.run_coroutine_threadsafe(self.stand_in.listen(), self.loop).result(30)
-        return self.stand_in
-
-    def __exit__(self, *_):
-        asyncio.run_coroutine_threadsafe(self.stand_in.end(), self.loop).result(30)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join(30)
-        self.loop.close()
-
 
 def test_http():
     """Both formats with its own metrics, other paths, other methods."""

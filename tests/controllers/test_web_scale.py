@@ -15,6 +15,7 @@ pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3
 from conftest import fetched  # noqa: E402
 from support import browser, packages  # noqa: E402
 from support.app import PACKAGE  # noqa: E402
+from support.fakeswitch import Standing  # noqa: E402
 from support.longlists import LongLists  # noqa: E402
 from support.wait import until  # noqa: E402
 from support.web import Web  # noqa: E402
@@ -53,7 +54,7 @@ def web(tmp_path_factory):
     path = str(tmp_path_factory.mktemp('history') / 'history')
     recorded(path)
     names = {f'{i:x}': f'switch-{i}' for i in range(2, SWITCHES + 1)}
-    with LongLists(10_000) as switch, Web(switch, config={'links': links(), 'names': names}, options=['--history', path]) as made:
+    with Standing(LongLists(10_000)) as switch, Web(switch, config={'links': links(), 'names': names}, options=['--history', path]) as made:
         yield made
 
 
@@ -174,7 +175,7 @@ def test_history_for_scripts(web):
 @pytest.mark.long
 def test_killed_and_started_again(tmp_path):
     """SIGKILL: what was written stays, and the history goes on in the same file."""
-    with LongLists(20) as switch:
+    with Standing(LongLists(20)) as switch:
         web = Web(switch, options=['--history', str(tmp_path / 'history')])
         ask = f'/api/history?switch={DP}&port=1&queue=7'
 

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from support.app import PACKAGE
-from support.fakeswitch import BARRIER, MULTIPART, StandIn, message, run, until
+from support.fakeswitch import BARRIER, MULTIPART, Standing, StandIn, message, run, until
 from support.longlists import LongLists
 
 sys.path.append(PACKAGE)
@@ -130,7 +130,7 @@ def test_ten_thousand_queues():
     """A view is below 50 kB, what differs below that; rows, search and order are the server's."""
     async def work():
         net = Network(8, 0.05, {}, [])
-        with LongLists(10_000) as switch:
+        with Standing(LongLists(10_000)) as switch:
             async with serving(net, [switch.address], limits=Limits(seconds=30, probe=60)):
                 viewer = net.hub.enter(View(PORT))
                 await until(lambda: 1 in net.watches and net.watches[1].look_before)
@@ -176,7 +176,7 @@ def test_history_asks_without_a_viewer():
     """Nobody looks: the switch is asked for history alone, and its queues are in the file."""
     async def work():
         net = Network(8, 0.05, {}, [])
-        with tempfile.TemporaryDirectory() as directory, LongLists(20) as switch:
+        with tempfile.TemporaryDirectory() as directory, Standing(LongLists(20)) as switch:
             net.recorder = Recorder(f'{directory}/history', 64, lambda *_: None, every=0.1)
             async with serving(net, [switch.address]):
                 net.recorder.start()

@@ -6,6 +6,7 @@
 import asyncio
 import contextlib
 import struct
+import threading
 
 HELLO, ERROR, ECHO, ECHO_REPLY, EXPERIMENTER = range(5)
 FEATURES, FEATURES_REPLY, MULTIPART, MULTIPART_REPLY, BARRIER, BARRIER_REPLY, ROLE = 5, 6, 18, 19, 20, 21, 24
@@ -115,3 +116,22 @@ class StandIn:
             number, step, flags = struct.unpack_from('!IHH', body, 8)
             return message(EXPERIMENTER, xid, struct.pack('!IIIHH', BUNDLES, 2300, number, step + 1, flags))
         return b''
+
+
+class Standing:
+    """A stand-in in a thread of its own"""
+
+    def __init__(self, answer, datapath_id=1):
+        self.stand_in, self.loop = StandIn(datapath_id, answer), asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        asyncio.run_coroutine_threadsafe(self.stand_in.listen(), self.loop).result(30)
+        return self.stand_in
+
+    def __exit__(self, *_):
+        asyncio.run_coroutine_threadsafe(self.stand_in.end(), self.loop).result(30)
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(30)
+        self.loop.close()

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for a switch with any number of queues, whose counters go on with each dump.  Needs no root.
+"""What a switch with any number of queues says, whose counters go on with each dump.  Needs no root.
 
-    with LongLists(10_000) as switch:  Web(switch) ...
+    with Standing(LongLists(10_000)) as switch:  Web(switch) ...
 """
-import asyncio
 import struct
-import threading
 
-from . import fakeswitch
+from .fakeswitch import MULTIPART, parts
 from .qosmsg import CLASS, EXPERIMENTER_ID, HTB, QDISC, props
 
 ENTRY = struct.Struct('!HBBIIIQQQQQQII')
@@ -15,7 +13,7 @@ FIXED = struct.Struct('!QQI4x')
 LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
 SERVED = struct.Struct('!IIBBHIQQQQ')
 DUMP, PORTS, SERVICE, QOS_LATENCY = 1, 4, 9, 14
-NO_TIME = 0xffffffff
+PORT_STATS, PORT_DESC = 4, 13
 MTU = 1000
 
 
@@ -59,61 +57,26 @@ class Queues:
 
 
 class LongLists:
-    """Listens in a thread of its own; `address` is for --switches."""
+    """Answers of port 1, for stand-ins (fakeswitch.py)."""
 
-    def __init__(self, count, datapath_id=1):
-        self.queues, self.datapath_id = Queues(count), datapath_id
-        self.ready = threading.Event()
+    def __init__(self, count):
+        self.queues = Queues(count)
 
-    def answer(self, switch, kind, xid, body):
-        if kind != fakeswitch.MULTIPART:
+    def __call__(self, switch, kind, xid, body):
+        if kind != MULTIPART:
             return None
         mp, = struct.unpack_from('!H', body)
-        if mp == 13:
-            return fakeswitch.message(19, xid, struct.pack('!HH4x', 13, 0) + struct.pack(
-                '!I4x6s2x16s8I', 1, bytes(6), b'eth1', 0, 0, 0, 0, 0, 0, 1_000_000, 0))
-        if mp == 4:
-            n = self.queues.looks * MTU
-            return fakeswitch.message(19, xid, struct.pack('!HH4x', 4, 0) + struct.pack('!I4x12QII', 1, n, n, n * MTU, n * MTU, *[0] * 10))
         if mp != 0xffff or struct.unpack_from('!I', body, 8) != (EXPERIMENTER_ID,):
-            return fakeswitch.message(19, xid, struct.pack('!HH4x', mp, 0))
+            return parts(xid, self.standard(mp), mp)
         exp, = struct.unpack_from('!I', body, 12)
         make = {DUMP: self.queues.dump, PORTS: self.queues.ports, SERVICE: self.queues.service, QOS_LATENCY: self.queues.latency}.get(exp)
-        return fakeswitch.parts(xid, make() if make else b'', exp_type=exp, size=1 << 15) if exp != DUMP else self._dump(xid, body)
+        data = make() if make else b''
+        if exp == DUMP and struct.unpack_from('!I', body, 20) == (0,):          # class 0 alone
+            data = data[:ENTRY.size * 2 + FIXED.size]
+        return parts(xid, data, exp_type=exp)
 
-    def _dump(self, xid, body):
-        """An entry may not be cut in two."""
-        whole = self.queues.dump()
-        if struct.unpack_from('!I', body, 20) == (0,):
-            whole = whole[:ENTRY.size * 2 + FIXED.size]
-        pieces, at, begun = [], 0, 0
-        while at < len(whole):
-            length, = struct.unpack_from('!H', whole, at)
-            if at + length - begun > 60_000:
-                pieces.append(whole[begun:at])
-                begun = at
-            at += length
-        pieces.append(whole[begun:])
-        head = struct.pack('!II', EXPERIMENTER_ID, DUMP)
-        return b''.join(fakeswitch.message(19, xid, struct.pack('!HH4x', 0xffff, i + 1 < len(pieces)) + head + piece)
-                        for i, piece in enumerate(pieces))
-
-    def __enter__(self):
-        self.loop = asyncio.new_event_loop()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-        assert self.ready.wait(30)
-        return self
-
-    def _run(self):
-        self.stand_in = fakeswitch.StandIn(self.datapath_id, self.answer)
-        self.loop.run_until_complete(self.stand_in.listen())
-        self.address = self.stand_in.address
-        self.ready.set()
-        self.loop.run_forever()
-
-    def __exit__(self, *_):
-        asyncio.run_coroutine_threadsafe(self.stand_in.end(), self.loop).result(30)
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self.thread.join()
-        self.loop.close()
+    def standard(self, mp):
+        if mp == PORT_DESC:
+            return struct.pack('!I4x6s2x16s8I', 1, bytes(6), b'eth1', 0, 0, 0, 0, 0, 0, 1_000_000, 0)
+        n = self.queues.looks * MTU
+        return struct.pack('!I4x12QII', 1, n, n, n * MTU, n * MTU, *[0] * 10) if mp == PORT_STATS else b''
