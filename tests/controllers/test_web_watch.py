@@ -12,6 +12,7 @@ import pytest
 from support.app import PACKAGE
 from support.fakeswitch import BARRIER, MULTIPART, Standing, StandIn, message, run, until
 from support.longlists import LongLists
+from support.webtree import patched
 
 sys.path.append(PACKAGE)
 from ofqos.channel import Limits  # noqa: E402
@@ -92,14 +93,6 @@ def test_events_of_many_switches():
 
 def test_a_difference_makes_the_new_of_the_old():
     """As the page (static/api.js) puts it together."""
-    def patched(old, step):
-        if isinstance(step, list):
-            return step[0]
-        if not isinstance(step, dict):
-            return step
-        pairs = enumerate(old) if isinstance(old, list) else old.items()
-        made = {str(k): patched(v, step[str(k)]) if str(k) in step else v for k, v in pairs}
-        return list(made.values()) if isinstance(old, list) else made
     views = [{'a': 1, 'rows': [{'n': 1, 'v': None}, {'n': 2, 'v': 3.0}], 'up': True}, {'a': 1, 'rows': [{'n': 1, 'v': 4}, {'n': 2, 'v': 3.0}], 'up': True},
              {'a': None, 'rows': [{'n': 1, 'v': 4}], 'up': 1}, {'a': {}, 'rows': [], 'up': False}, {'a': {'x': [1]}, 'rows': [[]], 'up': False}, {'b': 1}]
     for old in views:

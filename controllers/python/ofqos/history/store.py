@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Dict, Iterator, NamedTuple, Sequence, Tuple
 
 from .sample import Key, Packed, Sample, joined, pack, pack_keys, unpack_keys
 
