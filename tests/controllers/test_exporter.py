@@ -376,7 +376,7 @@ def test_http():
         request = urllib.request.Request(exporter.url + '/metrics', data=b'x', method='POST')
         with pytest.raises(urllib.error.HTTPError) as e:
             urllib.request.urlopen(request, timeout=60)
-        assert e.value.code == 501
+        assert e.value.code == 405
 
 
 def test_many_scrapers():

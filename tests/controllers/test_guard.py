@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a page of another site, or another name for 127.0.0.1, can make a browser do at the services: nothing.  And who
 may change something.  Needs no root."""
+import asyncio
 import http.client
 import json
 import logging
@@ -13,23 +14,28 @@ import pytest
 from support.app import PACKAGE
 
 sys.path.append(PACKAGE)
-from ofqos import httpd, jsonhttp  # noqa: E402
+from ofqos import jsonhttp  # noqa: E402
 from ofqos.guard import Guard, foreign  # noqa: E402
 
 TOKEN, READ = 'a-token-that-changes', 'a-token-that-reads'
 
 
-class Handler(httpd.HttpHandler):
-    def answer(self):
-        return httpd.Answer(200, {})
+def by_httpserver(_):
+    """One that has no need of tokens"""
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
 
-    do_POST = httpd.HttpHandler.do_GET
+    async def begin():
+        from ofqos.httpserver import HttpServer, HttpSettings, answer, read_json
+        http = HttpServer(HttpSettings())
 
-
-def by_httpd(_):
-    server = httpd.HttpServer(('127.0.0.1', 0), Handler, httpd.HttpSettings())
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server.server_address[1]
+        async def answered(request):
+            http.same_site(request)
+            await read_json(request)
+            return answer({})
+        http.route('*', '/', answered)
+        return await http.start('127.0.0.1', 0)
+    return asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
 
 
 def by_jsonhttp(guard):
@@ -43,7 +49,7 @@ def by_jsonhttp(guard):
     return listening.getsockname()[1]
 
 
-@pytest.fixture(params=[by_httpd, by_jsonhttp])
+@pytest.fixture(params=[by_httpserver, by_jsonhttp])
 def ask(request, tmp_path):
     path = tmp_path / 'token'
     path.write_text(f'{TOKEN}\nread {READ}\n')

@@ -26,9 +26,7 @@ hypothesis = pytest.importorskip('hypothesis', reason='hypothesis is not install
 from hypothesis import HealthCheck, given, settings, strategies as st  # noqa: E402
 
 from ofqos import jsonhttp  # noqa: E402
-from ofqos.httpd import HttpSettings  # noqa: E402
 from ofqos.tenant import desk as tenant_desk, model as tenant_model, rights as tenant_rights  # noqa: E402
-from ofqos.tenant import server as tenant_server  # noqa: E402
 
 PATIENCE = 20               # seconds: longer than any service's own
 KEY, TOKEN = bytes(range(32)), 'a-token-of-the-test'
@@ -100,77 +98,80 @@ def faults():
 
 
 def bounds(faults):
-    return {'address_rate': 1e6, 'address_burst': 1e6, 'places': 64, 'places_each': 64, 'seconds': 5.0, 'say': faults.append}
+    return {'address_rate': 1e6, 'address_burst': 1e6, 'connections': 64, 'each': 64, 'seconds': 5.0, 'say': faults.append}
+
+
+@contextlib.contextmanager
+def served(faults, add):
+    """An HTTP server with the routes that `add` gives it -> its port"""
+    pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
+    from ofqos.httpserver import HttpServer, HttpSettings
+    loop = Loop(faults)
+
+    async def begin():
+        http = HttpServer(HttpSettings(**bounds(faults)))
+        add(http)
+        return http, await http.start('127.0.0.1', 0)
+    http, port = loop.run(begin())
+    yield port
+    loop.run(http.stop())
+    loop.stop()
 
 
 @pytest.fixture(scope='module')
-def exporter(faults, tmp_path_factory):
-    pytest.importorskip('prometheus_client', reason='python3-prometheus-client is not installed')
+def guard(tmp_path_factory):
     from ofqos.guard import Guard
+    path = tmp_path_factory.mktemp('guard') / 'token'
+    path.write_text(TOKEN + '\n')
+    path.chmod(0o600)
+    return Guard(str(path))
+
+
+@pytest.fixture(scope='module')
+def exporter(faults, guard):
+    pytest.importorskip('prometheus_client', reason='python3-prometheus-client is not installed')
     from ofqos.exporter.collect import Collector
     from ofqos.exporter.service import Exporter, Own
     from ofqos.switches import Switches
-    loop = Loop(faults)
-    path = tmp_path_factory.mktemp('exporter') / 'token'
-    path.write_text(TOKEN + '\n')
-    path.chmod(0o600)
-    serves = Exporter(('127.0.0.1', 0), Collector(Switches()), Own(), loop.loop, HttpSettings(**bounds(faults)),
-                      Guard(str(path)))
-    serves.start()
-    yield Place(serves.server_address[1], faults, '/metrics', token=TOKEN)
-    serves.shutdown()
-    serves.server_close()
-    loop.stop()
+    with served(faults, lambda http: Exporter(http, Collector(Switches()), Own(), guard)) as port:
+        yield Place(port, faults, '/metrics', token=TOKEN)
 
 
 class Switch:
     """A tenant's switch that has nothing."""
 
-    def classes(self, port=0):
+    async def classes(self, port=0):
         return []
 
-    def flows(self, cookie=0, mask=0, table=0):
+    async def flows(self, cookie=0, mask=0, table=0):
         return []
 
-    def commit(self, changes):
+    async def commit(self, changes):
         pass
 
 
 @pytest.fixture(scope='module')
 def tenant(faults):
-    made = tenant_server.Settings(lambda: [KEY], rate=1e6, burst=1e6, **bounds(faults))
-    serves = tenant_server.Server(('127.0.0.1', 0), tenant_desk.Desk(Switch(), tenant_model.Tables()), made)
-    threading.Thread(target=serves.serve_forever, daemon=True).start()
     token = tenant_rights.make_token(KEY, tenant_rights.Rights.of(RIGHTS), 3600)
-    yield Place(serves.server_address[1], faults, '/v1/tenant', token=token)
-    serves.shutdown()
-    serves.server_close()
+
+    def add(http):
+        from ofqos.tenant.server import Server, Settings
+        Server(http, tenant_desk.Desk(Switch(), tenant_model.Tables()), Settings(lambda: [KEY], rate=1e6, burst=1e6))
+    with served(faults, add) as port:
+        yield Place(port, faults, '/v1/tenant', token=token)
 
 
 @pytest.fixture(scope='module')
-def pages(faults, tmp_path_factory):
-    pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
-    from ofqos.web.change import Desk, Profiles
-    from ofqos.guard import Guard
-    from ofqos.web.listen import Listener
-    from ofqos.web.network import Network
-    from ofqos.web.relay import Dpctl
-    from ofqos.web.server import Server, Settings
-    path = tmp_path_factory.mktemp('web') / 'token'
-    path.write_text(TOKEN + '\n')
-    path.chmod(0o600)
-    loop = Loop(faults)
-
-    async def begin():
+def pages(faults, guard):
+    def add(http):
+        from ofqos.web.change import Desk, Profiles
+        from ofqos.web.network import Network
+        from ofqos.web.relay import Dpctl
+        from ofqos.web.server import Server, Settings
         net = Network(16, 1.0, {}, [])
-        desk = Desk(net, Profiles(None), Dpctl(None))
-        listener = Listener(Server(net, desk, Guard(str(path)), Settings(True, False, 64, faults.append)),
-                            '127.0.0.1', 0, None)
-        return listener, await listener.start()
-    listener, port = loop.run(begin())
-    yield Place(port, faults, '/api/view?view=network', token=TOKEN)
-    loop.run(listener.stop())
-    loop.stop()
+        Server(net, Desk(net, Profiles(None), Dpctl(None)), guard, Settings(True), http)
+    with served(faults, add) as port:
+        yield Place(port, faults, '/api/view?view=network', token=TOKEN)
 
 
 @pytest.fixture(scope='module')

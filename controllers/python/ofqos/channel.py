@@ -81,6 +81,7 @@ class Channel:
         loop = asyncio.get_running_loop()
         self.peer, self.limits = peer, limits
         self.features = Features(0, 0, 0, 0, 0)
+        self.packets = False                    # somebody here wants packet-ins (greeting)
         self.gone: asyncio.Future[str] = loop.create_future()
         self._reader, self._writer, self._heard = reader, writer, heard
         self._hello: asyncio.Future[bool] = loop.create_future()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""JSON over HTTP for the applications that have a REST interface: green threads, so without ofqos.httpd."""
+"""JSON over HTTP for the applications that have a REST interface: green threads, so without ofqos.httpserver."""
 from __future__ import annotations
 
 import json

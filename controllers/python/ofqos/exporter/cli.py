@@ -21,7 +21,6 @@ from ..address import parse_address
 from ..channel import Limits
 from ..errors import Away
 from ..guard import Guard
-from ..httpd import HttpSettings
 from ..secure import add_tls_options, context, switch_contexts
 from ..switches import Switches
 from .collect import Collector
@@ -94,7 +93,9 @@ async def _once(switches: Switches, collector: Collector, seconds: float) -> int
 
 
 async def _serve(args: argparse.Namespace, switches: Switches) -> int:
-    from .service import Exporter, Own  # pylint: disable=import-outside-toplevel  (--once needs no prometheus-client)
+    # --once needs neither prometheus-client nor aiohttp
+    from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from .service import Exporter, Own                  # pylint: disable=import-outside-toplevel
     loop, over = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, over.set)
@@ -102,15 +103,14 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     collector = Collector(switches, args.timeout, args.max_age, own.collected)
     guard = Guard(args.token_file) if args.token_file else None
     tls = context(args.certificate, args.private_key, args.ca_cert, True)
-    settings = HttpSettings(tls=tls, seconds=args.timeout + 26)
+    http = HttpServer(HttpSettings(tls, 32, 8, seconds=args.timeout + 26, name='ofqos-exporter'))
+    served = Exporter(http, collector, own, guard)
+    http.route('GET', '/', served.page)
     async with switches:
         host, port = _place(args.listen)
-        server = Exporter((host, port), collector, own, loop, settings, guard)
-        server.start()
-        print(f'listening at {host}:{server.server_address[1]}', flush=True)
+        print(f'listening at {host}:{await http.start(host, port)}', flush=True)
         await over.wait()
-        await loop.run_in_executor(None, server.shutdown)
-        server.server_close()
+        await http.stop()
         await collector.stop()
     return 0
 
@@ -142,5 +142,5 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print(f'ofqos-exporter: {e}', file=sys.stderr)
         return 2 if isinstance(e, ValueError) else 1
     except ImportError as e:
-        print(f'ofqos-exporter: {e}: apt-get install python3-prometheus-client, or pip install prometheus-client', file=sys.stderr)
+        print(f'ofqos-exporter: {e}: apt-get install python3-aiohttp python3-prometheus-client, or pip install both', file=sys.stderr)
         return 1

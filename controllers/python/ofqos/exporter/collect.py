@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks all switches at once; who scrapes at the same time gets the same answers.
 
-`Snapshot.switches` is what the last collection found, as Python objects: for the metrics, and for whatever else is
-to be told of it (service.ROUTES)."""
+`Snapshot.switches` is what the last collection found, as Python objects: for the metrics, and for OpenConfig."""
 from __future__ import annotations
 
 import asyncio

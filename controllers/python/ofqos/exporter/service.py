@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The exporter's HTTP side: /metrics, and whatever else ROUTES has."""
+"""The exporter's HTTP side."""
 from __future__ import annotations
 
-import asyncio
-import concurrent.futures
 import ssl
-import threading
-from typing import Callable, List, Optional, Tuple
+from functools import partial
+from typing import Awaitable, Callable, Optional
 
+from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollector, ProcessCollector
 from prometheus_client import exposition
 
 from .. import __version__
 from ..guard import Guard
-from ..httpd import Answer, HttpHandler, HttpServer, HttpSettings, problem
-from ..limits import origin
+from ..httpserver import Denied, HttpServer, address, answer, bearer, peer_certificate, problem
 from ..openconfig import openconfig
 from .collect import Busy, Collector, Snapshot
 
@@ -47,93 +45,64 @@ class Own:
         self.unreadable.inc(sum(len(switch.faults) for switch in snapshot.switches))
 
 
-class Handler(HttpHandler):
-    server: 'Exporter'
-    server_version = 'ofqos-exporter'
+Run = Callable[[web.Request, Snapshot], Awaitable[web.StreamResponse]]
 
-    def answer(self) -> Answer:
-        found = self._answer()
-        self.server.own.answers.labels(str(found.status)).inc()
-        return found
 
-    def _answer(self) -> Answer:
-        if not self._allowed():
-            return problem(401, 'token', 'a token or a certificate is needed')
-        path, _, query = self.path.partition('?')
-        for route, run in ROUTES:
-            if path == route or len(route) > 1 and route.endswith('/') and path.startswith(route):
-                try:
-                    return run(Call(self.server, self.server.snapshot(), path[len(route):], query,
-                                    self.headers.get('Accept', '')))
-                except Busy as e:
-                    return problem(503, 'places', str(e))
-        return problem(404, 'path', 'there is: ' + ', '.join(route for route, _ in ROUTES))
+class Exporter:
+    """/metrics and /openconfig/ at an HTTP server.  Without a guard and without certificates whoever reaches it may read."""
 
-    def _allowed(self) -> bool:
-        """Without tokens and without a CA, whoever reaches it may read."""
-        guard, tls = self.server.guard, self.server.settings.tls
-        word, _, token = self.headers.get('Authorization', '').partition(' ')
-        if guard and word.lower() == 'bearer' and guard.bearer(token.strip(), origin(self.client_address[0]))[0]:
+    def __init__(self, http: HttpServer, collector: Collector, own: Own, guard: Optional[Guard] = None) -> None:
+        self.http, self.collector, self.own, self.guard = http, collector, own, guard
+        for path, run in (('/metrics', self.metrics), ('/openconfig/{dp:.*}', self.openconfig)):
+            http.route('GET', path, partial(self.answered, run))
+
+    async def answered(self, run: Run, request: web.Request) -> web.StreamResponse:
+        made = await self._answered(run, request)
+        self.own.answers.labels(str(made.status)).inc()
+        return made
+
+    async def _answered(self, run: Run, request: web.Request) -> web.StreamResponse:
+        try:
+            self.http.same_site(request)
+            if not self._allowed(request):
+                return problem(401, 'token', 'a token or a certificate is needed')
+            return await run(request, await self.collector.snapshot())
+        except Denied as e:
+            return problem(e.status, e.right, str(e), e.after)
+        except Busy as e:
+            return problem(503, 'places', str(e))
+
+    def _allowed(self, request: web.Request) -> bool:
+        tls = self.http.settings.tls
+        token = bearer(request)
+        if self.guard and token and self.guard.bearer(token, address(request))[0]:
             return True
         wants_certificate = tls is not None and tls.verify_mode != ssl.CERT_NONE
-        if wants_certificate and isinstance(self.connection, ssl.SSLSocket) and self.connection.getpeercert():
-            return True
-        return not guard and not wants_certificate
+        return bool(wants_certificate and peer_certificate(request)) or not self.guard and not wants_certificate
 
+    async def page(self, request: web.Request) -> web.StreamResponse:
+        return await self.answered(self.index, request)
 
-class Call:
-    """A request that is allowed.  `snapshot.switches` has the state of all switches."""
+    async def index(self, _: web.Request, snapshot: Snapshot) -> web.Response:
+        switches = snapshot.switches
+        return answer(PAGE.format(up=sum(s.up for s in switches), all=len(switches)), kind='text/html; charset=utf-8')
 
-    def __init__(self, server: 'Exporter', snapshot: Snapshot, rest: str, query: str, accept: str) -> None:
-        self.server, self.snapshot, self.rest, self.query, self.accept = server, snapshot, rest, query, accept
+    async def metrics(self, request: web.Request, snapshot: Snapshot) -> web.StreamResponse:
+        """In the format that the scraper asks for"""
+        encode, kind = exposition.choose_encoder(request.headers.get('Accept', ''))
+        is_open = kind.startswith('application/openmetrics-text')       # with a version, and in newer ones more
+        return await self.http.send(request, [*snapshot.text(is_open), encode(self.own.registry)], kind)
 
-
-def _metrics(call: Call) -> Answer:
-    """In the format that the scraper asks for"""
-    encode, kind = exposition.choose_encoder(call.accept)
-    is_open = kind.startswith('application/openmetrics-text')       # with a version, and in newer ones more
-    return Answer(200, [*call.snapshot.text(is_open), encode(call.server.own.registry)], kind)
-
-
-def _index(call: Call) -> Answer:
-    switches = call.snapshot.switches
-    return Answer(200, PAGE.format(up=sum(s.up for s in switches), all=len(switches)), 'text/html; charset=utf-8')
-
-
-def _openconfig(call: Call) -> Answer:
-    """/openconfig/DPID: a switch in OpenConfig's models; without one: which there are"""
-    switches = {switch.dp: switch for switch in call.snapshot.switches if switch.up}
-    if not call.rest:
-        return Answer(200, {'switches': sorted(switches)})
-    found = switches.get(call.rest.lower())
-    if found is None:
-        return problem(404, 'switch', 'no such switch is connected; /openconfig/ tells which are')
-    try:
-        entries = found.queues.entries() if found.queues else []
-    except ValueError as e:
-        return problem(502, 'switch', f'the switch tells of what this program does not know: {e}')
-    return Answer(200, openconfig(found.ports, found.port_counters, entries), 'application/yang-data+json')
-
-
-# Path (one that ends in / has all below it, as call.rest) and what answers it.
-ROUTES: List[Tuple[str, Callable[[Call], Answer]]] = [('/', _index), ('/metrics', _metrics),
-                                                        ('/openconfig/', _openconfig)]
-
-
-class Exporter(HttpServer):
-    """Serves in threads of its own; collections run in the event loop's thread."""
-
-    def __init__(self, address: Tuple[str, int], collector: Collector, own: Own, loop: asyncio.AbstractEventLoop,
-                 settings: HttpSettings, guard: Optional[Guard] = None) -> None:
-        self.collector, self.own, self.loop, self.guard = collector, own, loop, guard
-        super().__init__(address, Handler, settings)
-
-    def snapshot(self) -> Snapshot:
-        waiting = asyncio.run_coroutine_threadsafe(self.collector.snapshot(), self.loop)
+    async def openconfig(self, request: web.Request, snapshot: Snapshot) -> web.Response:
+        """/openconfig/DPID: a switch in OpenConfig's models; without one: which there are"""
+        switches, dp = {switch.dp: switch for switch in snapshot.switches if switch.up}, request.match_info['dp']
+        if not dp:
+            return answer({'switches': sorted(switches)})
+        found = switches.get(dp.lower())
+        if found is None:
+            return problem(404, 'switch', 'no such switch is connected; /openconfig/ tells which are')
         try:
-            return waiting.result(self.settings.seconds)
-        except concurrent.futures.TimeoutError:
-            raise Busy('the collection takes too long') from None
-
-    def start(self) -> None:
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+            entries = found.queues.entries() if found.queues else []
+        except ValueError as e:
+            return problem(502, 'switch', f'the switch tells of what this program does not know: {e}')
+        return answer(openconfig(found.ports, found.port_counters, entries), kind='application/yang-data+json')

@@ -11,13 +11,13 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
 import secrets
 import signal
 import ssl
 import sys
-import threading
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from .. import commandline
@@ -28,7 +28,6 @@ from .desk import Desk, Ticker
 from .link import Link
 from .model import Tables
 from .rights import KEY_MIN, Rights, from_uri, make_token, serial_of
-from .server import Server, Settings
 from .usage import UsageLog
 
 
@@ -61,23 +60,30 @@ def _tables(text: str) -> Tuple[int, int]:
 
 
 def serve(args: argparse.Namespace) -> int:
+    return asyncio.run(_serve(args))
+
+
+async def _serve(args: argparse.Namespace) -> int:
+    # What needs aiohttp: a tenant's own commands do without.
+    from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from .server import Server, Settings                # pylint: disable=import-outside-toplevel
     host, _, port = args.listen.rpartition(':')
     desk = Desk(Link(args.switch, _context(args, False)),
                 Tables(*_tables(args.tables), args.then),
                 UsageLog(args.usage, args.usage_bytes) if args.usage else None)
     keys, revoked = Watched(args.key, read_keys), Watched(args.revoked, read_revoked)
     keys(), revoked()
-    settings = Settings(keys, revoked, args.rate, 2 * args.rate, tls=_context(args, True), seconds=args.seconds,
-                        address_rate=args.address_rate, address_burst=2 * args.address_rate)
-    server = Server((host.strip('[]'), int(port)), desk, settings)
-    ticker = Ticker(desk, args.interval, settings.say)
+    http = HttpServer(HttpSettings(_context(args, True), 32, 8, args.address_rate, 2 * args.address_rate, args.seconds,
+                                   'ofqos-tenant'))
+    Server(http, desk, Settings(keys, revoked, args.rate, 2 * args.rate))
+    over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: threading.Thread(target=server.shutdown).start())
-    ticker.start()
-    print(f'listening at {host}:{server.server_address[1]}', flush=True)
-    server.serve_forever()
-    server.server_close()
-    ticker.stop()
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    ticker = asyncio.ensure_future(Ticker(desk, args.interval, http.settings.say).run())
+    print(f'listening at {host}:{await http.start(host.strip("[]"), int(port))}', flush=True)
+    await over.wait()
+    ticker.cancel()
+    await http.stop()
     desk.link.close()
     return 0
 

@@ -4,7 +4,7 @@
 Nothing is kept here: each request begins with what the switch has."""
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
 from typing import Any, Callable, Dict, List, Optional
 
@@ -26,16 +26,16 @@ class Desk:
     def __init__(self, link: Link, tables: Tables, log: Optional[UsageLog] = None,
                  clock: Callable[[], float] = time.time) -> None:
         self.link, self.tables, self.log, self.clock = link, tables, log, clock
-        self._lock = threading.Lock()
+        self._lock = asyncio.Lock()
 
     # ------------------------------------------------------------------ what there is
 
-    def holdings(self, rights: Rights) -> Holdings:
-        flows = self.link.flows(rights.cookie, ~model.QUEUE_MASK & (1 << 64) - 1)
-        return model.holdings(rights, self.tables, self.link.classes(rights.port), flows)
+    async def holdings(self, rights: Rights) -> Holdings:
+        flows = await self.link.flows(rights.cookie, ~model.QUEUE_MASK & (1 << 64) - 1)
+        return model.holdings(rights, self.tables, await self.link.classes(rights.port), flows)
 
-    def show(self, rights: Rights) -> Dict[str, Any]:
-        has = self.holdings(rights)
+    async def show(self, rights: Rights) -> Dict[str, Any]:
+        has = await self.holdings(rights)
         return {**rights.as_dict(), 'groups_made': self._groups(has),
                 'connections_made': self._connections(has),
                 'transfers_made': [t.as_dict() for t in has.transfers],
@@ -54,23 +54,23 @@ class Desk:
 
     # ------------------------------------------------------------------ base
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """The flows for packets that are no tenant's, where the tables have none."""
         changes: List[Change] = []
         for table, goto in ((self.tables.sends, self.tables.receives), (self.tables.receives, self.tables.then)):
-            if not any(f.priority == 0 and not f.match for f in self.link.flows(table=table)):
+            if not any(f.priority == 0 and not f.match for f in await self.link.flows(table=table)):
                 changes.append((ADD, Flow(table, 0, 0x54 << 56, {}, None, goto)))
-        self.link.commit(changes)
+        await self.link.commit(changes)
 
     # ------------------------------------------------------------------ groups
 
-    def set_groups(self, rights: Rights, said: Any) -> Dict[str, Any]:
+    async def set_groups(self, rights: Rights, said: Any) -> Dict[str, Any]:
         groups = model.wanted_groups(said, rights)
-        with self._lock:
-            has = self.holdings(rights)
+        async with self._lock:
+            has = await self.holdings(rights)
             model.check_promises(rights, has, groups, {})
-            self.link.commit([*model.total_changes(rights, has), *model.group_changes(rights, has, groups)])
-        return self._groups(self.holdings(rights))
+            await self.link.commit([*model.total_changes(rights, has), *model.group_changes(rights, has, groups)])
+        return self._groups(await self.holdings(rights))
 
     # ------------------------------------------------------------------ connections
 
@@ -79,34 +79,34 @@ class Desk:
         if not rights.owns(connection.address):
             raise Denied('addresses', f'{connection.address} is not one of this tenant\'s addresses')
 
-    def assign(self, rights: Rights, said: Any) -> Dict[str, Any]:
+    async def assign(self, rights: Rights, said: Any) -> Dict[str, Any]:
         words = model._keys(said, ('group', 'connection'), ('group', 'connection'))
         connection, group = Connection.of(words['connection']), words['group']
         if isinstance(group, bool) or not isinstance(group, int):
             raise Bad('group must be a number')
         rights.group_queue(group)
         self._check_connection(rights, connection)
-        with self._lock:
-            has = self.holdings(rights)
+        async with self._lock:
+            has = await self.holdings(rights)
             if group not in has.groups:
                 raise Bad(f'group {group} has no share yet')
             others = {c.id for _, c in has.connections} - {connection.id}
             if len(others) >= rights.connections:
                 raise Denied('connections', f'{rights.connections} connections are all that this tenant may have')
-            self.link.commit(model.connection_changes(rights, self.tables, connection, group))
+            await self.link.commit(model.connection_changes(rights, self.tables, connection, group))
         return {'id': connection.id, 'group': group, 'connection': connection.as_dict()}
 
-    def unassign(self, rights: Rights, number: str) -> bool:
+    async def unassign(self, rights: Rights, number: str) -> bool:
         """False: there is none."""
-        with self._lock:
-            has = self.holdings(rights)
+        async with self._lock:
+            has = await self.holdings(rights)
             gone: List[Change] = []
             for group, c in has.connections:
                 if c.id == number:
                     keys = {f.key() for f in (c.flow(rights, self.tables, d, 0, model.GROUP_PRIORITY)
                                               for d in DIRECTIONS)}
                     gone += [(DELETE_STRICT, f) for f in has.flows if f.key() in keys]
-            self.link.commit(gone)
+            await self.link.commit(gone)
         return bool(gone)
 
     # ------------------------------------------------------------------ transfers
@@ -134,10 +134,10 @@ class Desk:
         rate = max(int(size * 8 * SPARE / left) + 1, 1000)
         return Transfer(0, direction, rate, size, int(now + left), 0, connection)
 
-    def reserve(self, rights: Rights, said: Any) -> Dict[str, Any]:
+    async def reserve(self, rights: Rights, said: Any) -> Dict[str, Any]:
         wanted = self._wanted_transfer(rights, said)
-        with self._lock:
-            has = self.holdings(rights)
+        async with self._lock:
+            has = await self.holdings(rights)
             model.check_promises(rights, has, has.groups, {wanted.direction: wanted.rate})
             taken = {t.queue for t in has.transfers}
             free = [q for q in rights.transfer_queues if q not in taken]
@@ -145,34 +145,34 @@ class Desk:
                 raise Denied('transfers', f'{rights.transfers} transfers at a time are all that this tenant may have')
             made = Transfer(free[0], wanted.direction, wanted.rate, wanted.bytes, wanted.deadline, 0,
                             wanted.connection)
-            self.link.commit([*model.total_changes(rights, has),
+            await self.link.commit([*model.total_changes(rights, has),
                               *model.transfer_changes(rights, self.tables, made)])
         return made.as_dict()
 
-    def release(self, rights: Rights, number: str) -> Optional[Dict[str, Any]]:
+    async def release(self, rights: Rights, number: str) -> Optional[Dict[str, Any]]:
         """None: there is none."""
-        with self._lock:
-            has = self.holdings(rights)
+        async with self._lock:
+            has = await self.holdings(rights)
             for t in has.transfers:
                 if t.id == number:
-                    self.link.commit(model.transfer_end(rights, has, self.tables, t))
+                    await self.link.commit(model.transfer_end(rights, has, self.tables, t))
                     return t.as_dict()
         return None
 
     # ------------------------------------------------------------------ as time goes on
 
-    def tick(self) -> List[Dict[str, Any]]:
+    async def tick(self) -> List[Dict[str, Any]]:
         """Ends transfers that are done, or whose time is over.  Whose they are is told by their flows' cookies, so
         no rights are needed, and none are lost by a restart."""
         ended = []
-        with self._lock:
-            classes = self.link.classes()
+        async with self._lock:
+            classes = await self.link.classes()
             flows: Optional[List[Flow]] = None
             for entry in classes:
                 found = model.TRANSFER_NAME.fullmatch(str(entry.config.params.get('name', '')))
                 if not found or (entry.counters.bytes < int(found[1], 16) and self.clock() < int(found[2], 16)):
                     continue
-                flows = self.link.flows(0x54 << 56, 0xff << 56) if flows is None else flows
+                flows = await self.link.flows(0x54 << 56, 0xff << 56) if flows is None else flows
                 direction = 'in' if entry.config.params.get('direction') else 'out'
                 table = self.tables.sends if direction == 'in' else self.tables.receives
                 changes: List[Change] = [
@@ -180,40 +180,34 @@ class Desk:
                     if (f.queue, f.table, f.priority) == (entry.class_id, table, model.TRANSFER_PRIORITY)]
                 changes.append(request('htb', 'del', entry.port, entry.class_id,
                                              direction=int(direction == 'in')))
-                self.link.commit(changes)
+                await self.link.commit(changes)
                 ended.append({'port': entry.port, 'queue': entry.class_id, 'direction': direction,
                               'bytes': int(found[1], 16), 'sent': entry.counters.bytes,
                               'done': entry.counters.bytes >= int(found[1], 16)})
             if self.log:
-                self.log.add(self.clock(), classes)
+                await asyncio.to_thread(self.log.add, self.clock(), classes)
         return ended
 
 
-class Ticker(threading.Thread):
-    """Calls tick once in `interval` seconds, until stop."""
+class Ticker:
+    """Calls tick once in `interval` seconds, until it is cancelled."""
 
     def __init__(self, desk: Desk, interval: float, say: Callable[[str], None]) -> None:
-        super().__init__(name='ticker', daemon=True)
         self.desk, self.interval, self.say = desk, interval, say
-        self._over = threading.Event()
         self._prepared = 0          # link.opened of then
 
-    def run(self) -> None:
+    async def run(self) -> None:
         away = ''
-        while not self._over.is_set():
+        while True:
             try:
-                for ended in self.desk.tick():
+                for ended in await self.desk.tick():
                     self.say(f'transfer ended: {ended}')
                 opened = self.desk.link.opened
                 if self._prepared != opened:
-                    self.desk.prepare()
+                    await self.desk.prepare()
                 self._prepared, away = opened, ''
             except Exception as e:          # the next turn may go well, and nobody else would begin it
                 if str(e) != away:
                     self.say(f'{type(e).__name__}: {e}')
                 away = str(e)
-            self._over.wait(self.interval)
-
-    def stop(self) -> None:
-        self._over.set()
-        self.join()
+            await asyncio.sleep(self.interval)

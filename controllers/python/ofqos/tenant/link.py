@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One OpenFlow connection to the switch, for one caller at a time."""
+"""One OpenFlow connection to the switch, for one request at a time."""
 from __future__ import annotations
 
 import asyncio
 import ssl
 import struct
-import threading
 from dataclasses import dataclass
-from typing import Any, Awaitable, Callable, Coroutine, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import wire
 from ..address import parse_address
 from ..channel import Build, Channel, dial, joined
 from ..errors import Away
-from ..replies import Counters, Entry, parse_counters, parse_dump
+from ..replies import Entry, parse_dump
 from ..request import Request
 from ..table import PORT_ANY
 
@@ -124,8 +123,7 @@ def parse_flows(data: bytes) -> List[Flow]:
 # -------------------------------------------------------------------------------- connection
 
 class Link:
-    """Connects when it is first used, and again after a failure.  The connection is a Channel, in an event loop of
-    its own thread."""
+    """Connects when it is first used, and again after a failure.  One request at a time."""
 
     def __init__(self, address: str, tls: Optional[ssl.SSLContext] = None) -> None:
         self.address, self.tls = parse_address(address), tls
@@ -133,62 +131,49 @@ class Link:
             raise ValueError(f'{address!r} needs a key, a certificate and a CA')
         self.opened = 0             # how many times: after each the switch may be a new one
         self._channel: Optional[Channel] = None
-        self._loop = asyncio.new_event_loop()
-        self._lock = threading.Lock()
-        threading.Thread(target=self._loop.run_forever, name='switch', daemon=True).start()
+        self._lock = asyncio.Lock()
 
     def close(self) -> None:
-        async def part() -> None:
-            self._drop()
-        self._wait(part())
-
-    def _drop(self) -> None:
         if self._channel:
             self._channel.close()
         self._channel = None
 
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        with self._lock:
-            return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
     async def _with(self, use: Callable[[Channel], Awaitable[T]]) -> T:
         """Away: nothing is known of what was asked; the next one connects again."""
-        if self._channel is None or self._channel.gone.done():
-            self._channel = await dial(self.address, self.tls)
-            self.opened += 1
-        try:
-            return await use(self._channel)
-        except Away:
-            self._drop()
-            raise
+        async with self._lock:
+            if self._channel is None or self._channel.gone.done():
+                self._channel = await dial(self.address, self.tls)
+                self.opened += 1
+            try:
+                return await use(self._channel)
+            except Away:
+                self.close()
+                raise
 
     # ------------------------------------------------------------------ asking and changing
 
-    def _ask(self, build: Build, head: int) -> bytes:
+    async def _ask(self, build: Build, head: int) -> bytes:
         """head: bytes of each part before its data."""
-        return joined(self._wait(self._with(lambda channel: channel.ask(build))), head)
+        return joined(await self._with(lambda channel: channel.ask(build)), head)
 
-    def classes(self, port: int = PORT_ANY) -> List[Entry]:
-        return [e for e in parse_dump(self._ask(lambda xid: wire.ask_dump(xid, port), 16)) if e.is_class]
+    async def classes(self, port: int = PORT_ANY) -> List[Entry]:
+        return [e for e in parse_dump(await self._ask(lambda xid: wire.ask_dump(xid, port), 16)) if e.is_class]
 
-    def counters(self) -> Dict[str, int]:
-        return parse_counters(self._ask(lambda xid: wire.ask(wire.COUNTERS, xid), 16))
-
-    def flows(self, cookie: int = 0, mask: int = 0, table: int = ALL_TABLES) -> List[Flow]:
+    async def flows(self, cookie: int = 0, mask: int = 0, table: int = ALL_TABLES) -> List[Flow]:
         body = struct.pack('!B3xII4xQQ', table, ANY, ANY, cookie, mask) + _match({})
-        return parse_flows(self._ask(lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,
-                                                              struct.pack('!HH4x', MP_FLOW, 0) + body), 8))
+        return parse_flows(await self._ask(lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,
+                                                                    struct.pack('!HH4x', MP_FLOW, 0) + body), 8))
 
-    def commit(self, changes: Sequence[Change]) -> None:
+    async def commit(self, changes: Sequence[Change]) -> None:
         """All of them, or none: Refused says which could not be done (`index`)."""
         builds: List[Union[Request, Build]] = [
             c if isinstance(c, Request) else _flow_builder(*c) for c in changes]
         if builds:
-            self._wait(self._with(lambda channel: channel.commit(builds)))
+            await self._with(lambda channel: channel.commit(builds))
 
 
 def _flow_builder(command: int, flow: Flow) -> Build:
     return lambda xid: flow_mod(command, flow, xid)
 
 
-__all__ = ['ADD', 'Away', 'Change', 'Counters', 'DELETE_STRICT', 'Flow', 'Link', 'Match']
+__all__ = ['ADD', 'Away', 'Change', 'DELETE_STRICT', 'Flow', 'Link', 'Match']

@@ -2,16 +2,18 @@
 """The tenants' requests: who asks, what for, and what is answered."""
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-import ssl
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Callable, Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Any, Awaitable, Callable, Dict, FrozenSet, List, Mapping, Sequence, Tuple
 from urllib.parse import parse_qsl
 
+from aiohttp import web
+
 from ..errors import Away, Refused
-from ..httpd import BODY_MAX, Answer, HttpHandler, HttpServer, HttpSettings, problem
+from ..httpserver import Denied as Turned, HttpServer, answer, bearer, peer_certificate, problem, read_json
 from ..limits import Rate
 from .desk import Desk
 from .model import Bad
@@ -21,14 +23,13 @@ from .usage import as_csv
 ROWS_MAX = 10_000               # of usage in an answer
 
 
-class Settings(HttpSettings):
-    """Of the HTTP side."""
-
-    def __init__(self, keys: Callable[[], Sequence[bytes]], revoked: Callable[[], FrozenSet[str]] = frozenset,
-                 rate: float = 20, burst: float = 40, **more: Any) -> None:
-        super().__init__(**more)
-        self.keys, self.revoked = keys, revoked
-        self.rate, self.burst = rate, burst     # requests a second of a tenant
+@dataclass
+class Settings:
+    """Which tokens are good; requests a second of a tenant."""
+    keys: Callable[[], Sequence[bytes]]
+    revoked: Callable[[], FrozenSet[str]] = frozenset
+    rate: float = 20
+    burst: float = 40
 
 
 @dataclass(frozen=True)
@@ -41,46 +42,49 @@ class Call:
     body: Any
 
 
+Run = Callable[[Call], Awaitable[web.Response]]
+
+
 # ------------------------------------------------------------------------------------ routes
 
-def _found(what: Any) -> Answer:
-    return Answer(200, what) if what else problem(404, 'path', 'there is none')
+def _found(what: Any) -> web.Response:
+    return answer(what) if what else problem(404, 'path', 'there is none')
 
 
-def _ask_tenant(c: Call) -> Answer:
-    return Answer(200, c.desk.show(c.rights))
+async def _ask_tenant(c: Call) -> web.Response:
+    return answer(await c.desk.show(c.rights))
 
 
-def _set_groups(c: Call) -> Answer:
-    return Answer(200, c.desk.set_groups(c.rights, c.body))
+async def _set_groups(c: Call) -> web.Response:
+    return answer(await c.desk.set_groups(c.rights, c.body))
 
 
-def _ask_groups(c: Call) -> Answer:
-    return Answer(200, c.desk.show(c.rights)['groups_made'])
+async def _ask_groups(c: Call) -> web.Response:
+    return answer((await c.desk.show(c.rights))['groups_made'])
 
 
-def _ask_connections(c: Call) -> Answer:
-    return Answer(200, c.desk.show(c.rights)['connections_made'])
+async def _ask_connections(c: Call) -> web.Response:
+    return answer((await c.desk.show(c.rights))['connections_made'])
 
 
-def _assign(c: Call) -> Answer:
-    return Answer(200, c.desk.assign(c.rights, c.body))
+async def _assign(c: Call) -> web.Response:
+    return answer(await c.desk.assign(c.rights, c.body))
 
 
-def _unassign(c: Call) -> Answer:
-    return _found(c.desk.unassign(c.rights, c.parts[0]) and {'id': c.parts[0]})
+async def _unassign(c: Call) -> web.Response:
+    return _found(await c.desk.unassign(c.rights, c.parts[0]) and {'id': c.parts[0]})
 
 
-def _ask_transfers(c: Call) -> Answer:
-    return Answer(200, c.desk.show(c.rights)['transfers_made'])
+async def _ask_transfers(c: Call) -> web.Response:
+    return answer((await c.desk.show(c.rights))['transfers_made'])
 
 
-def _reserve(c: Call) -> Answer:
-    return Answer(201, c.desk.reserve(c.rights, c.body))
+async def _reserve(c: Call) -> web.Response:
+    return answer(await c.desk.reserve(c.rights, c.body), 201)
 
 
-def _release(c: Call) -> Answer:
-    return _found(c.desk.release(c.rights, c.parts[0]))
+async def _release(c: Call) -> web.Response:
+    return _found(await c.desk.release(c.rights, c.parts[0]))
 
 
 def _seconds(c: Call, key: str, default: float) -> float:
@@ -93,7 +97,7 @@ def _seconds(c: Call, key: str, default: float) -> float:
     return value
 
 
-def _rows(c: Call) -> List[Dict[str, Any]]:
+async def _rows(c: Call) -> List[Dict[str, Any]]:
     if set(c.query) - {'since', 'until', 'step'}:
         raise Bad('the query may have since, until and step')
     now = c.desk.clock()
@@ -101,15 +105,18 @@ def _rows(c: Call) -> List[Dict[str, Any]]:
     step = _seconds(c, 'step', 0) or None
     if step and (until - since) / step > ROWS_MAX:
         raise Bad(f'more than {ROWS_MAX} steps')
-    return c.desk.log.of(c.rights, since, until, step)[:ROWS_MAX] if c.desk.log else []
+    if not c.desk.log:
+        return []
+    found: List[Dict[str, Any]] = await asyncio.to_thread(c.desk.log.of, c.rights, since, until, step)
+    return found[:ROWS_MAX]
 
 
-def _usage(c: Call) -> Answer:
-    return Answer(200, _rows(c))
+async def _usage(c: Call) -> web.Response:
+    return answer(await _rows(c))
 
 
-def _usage_csv(c: Call) -> Answer:
-    return Answer(200, as_csv(_rows(c)), 'text/csv')
+async def _usage_csv(c: Call) -> web.Response:
+    return answer(as_csv(await _rows(c)), kind='text/csv')
 
 
 def description() -> Any:
@@ -119,7 +126,7 @@ def description() -> Any:
 
 _ID = '([a-z0-9-]{1,40})'
 # Method, path as OpenAPI has it, pattern of the whole path, what it does.
-ROUTES: Tuple[Tuple[str, str, str, Callable[[Call], Answer]], ...] = (
+ROUTES: Tuple[Tuple[str, str, str, Run], ...] = (
     ('GET', '/v1/tenant', '/v1/tenant', _ask_tenant),
     ('GET', '/v1/groups', '/v1/groups', _ask_groups),
     ('PUT', '/v1/groups', '/v1/groups', _set_groups),
@@ -135,7 +142,7 @@ ROUTES: Tuple[Tuple[str, str, str, Callable[[Call], Answer]], ...] = (
 PUBLIC = '/v1/openapi.json'
 
 
-def _route(method: str, path: str) -> Tuple[Callable[[Call], Answer], Tuple[str, ...]]:
+def _route(method: str, path: str) -> Tuple[Run, Tuple[str, ...]]:
     """By the path as it was sent: nothing is decoded, so nothing can become another path."""
     known = False
     for its_method, _, pattern, run in ROUTES:
@@ -148,18 +155,20 @@ def _route(method: str, path: str) -> Tuple[Callable[[Call], Answer], Tuple[str,
 
 # ---------------------------------------------------------------------------------- requests
 
-class Handler(HttpHandler):
-    server: 'Server'
-    server_version = 'ofqos-tenant'
+class Server:
+    """The tenants' routes at an HTTP server, for one switch."""
 
-    def do_PUT(self) -> None:
-        self.respond()
+    def __init__(self, http: HttpServer, desk: Desk, settings: Settings) -> None:
+        self.http, self.desk, self.settings = http, desk, settings
+        self.tenants = Rate(settings.rate, settings.burst)
+        http.route('*', '/{path:.*}', self.answered)
 
-    do_POST = do_DELETE = do_PUT
-
-    def answer(self) -> Answer:
+    async def answered(self, request: web.Request) -> web.StreamResponse:
         try:
-            return self._answer()
+            self.http.same_site(request)
+            return await self._answer(request)
+        except Turned as e:
+            return problem(e.status, e.right, str(e), e.after)
         except Denied as e:
             return problem(e.status, e.right, str(e))
         except Bad as e:
@@ -169,58 +178,25 @@ class Handler(HttpHandler):
         except Away:
             return problem(503, 'switch', 'the switch does not answer')
 
-    # ------------------------------------------------------------------ who, and what
-
-    def _rights(self) -> Rights:
-        s = self.server.settings
-        word, _, token = self.headers.get('Authorization', '').partition(' ')
-        if len(self.headers.get_all('Authorization', [])) > 1:
-            raise Denied('token', 'two tokens', 401)
-        if word.lower() == 'bearer' and token:
-            return read_token(s.keys(), token, s.revoked())
-        peer = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+    def _rights(self, request: web.Request) -> Rights:
+        token = bearer(request)
+        if token:
+            return read_token(self.settings.keys(), token, self.settings.revoked())
+        peer = peer_certificate(request)
         if peer:
             return from_certificate(peer)
         raise Denied('token', 'a token or a certificate is needed', 401)
 
-    def _body(self) -> Any:
-        if self.headers.get('Transfer-Encoding') is not None:
-            raise Denied('length', 'a body needs its Content-Length', 411)
-        lengths: List[str] = self.headers.get_all('Content-Length', [])
-        if not lengths:
-            return None
-        if len(lengths) > 1 or not re.fullmatch('[0-9]{1,9}', lengths[0]):
-            raise Bad('Content-Length is no number')
-        if int(lengths[0]) > BODY_MAX:
-            raise Denied('length', f'a body has at most {BODY_MAX} bytes', 413)
-        data = self.rfile.read(int(lengths[0]))
-        if len(data) != int(lengths[0]):
-            raise ConnectionError
-        try:
-            return json.loads(data)
-        except (ValueError, RecursionError):
-            raise Bad('the body is no JSON') from None
-
-    def _answer(self) -> Answer:
-        path, _, query = self.path.partition('?')
-        if path == PUBLIC and self.command == 'GET':
-            return Answer(200, description())
-        rights = self._rights()
-        if self.server.tenants.take((rights.tenant, rights.port)):
+    async def _answer(self, request: web.Request) -> web.Response:
+        path, _, query = request.raw_path.partition('?')
+        if path == PUBLIC and request.method == 'GET':
+            return answer(description())
+        rights = self._rights(request)
+        if self.tenants.take((rights.tenant, rights.port)):
             raise Denied('rate', 'too many requests', 429)
-        run, parts = _route(self.command, path)
+        run, parts = _route(request.method, path)
         try:
             pairs = dict(parse_qsl(query, strict_parsing=True, max_num_fields=8)) if query else {}
         except ValueError:
             raise Bad('the query is wrong') from None
-        return run(Call(self.server.desk, rights, parts, pairs, self._body()))
-
-
-class Server(HttpServer):
-    """For one switch."""
-    settings: Settings
-
-    def __init__(self, address: Tuple[str, int], desk: Desk, settings: Settings) -> None:
-        self.desk = desk
-        self.tenants = Rate(settings.rate, settings.burst)
-        super().__init__(address, Handler, settings)
+        return await run(Call(self.desk, rights, parts, pairs, await read_json(request, self.http.settings.seconds, any_type=True)))

@@ -104,7 +104,7 @@ async def _follow_topology(url: str, net: Network) -> None:
 async def serve(args: argparse.Namespace, config: Config) -> int:
     # What needs aiohttp comes last: the rest says what is wrong without it.
     from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
-    from .listen import Listener        # pylint: disable=import-outside-toplevel
+    from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
     from .server import Server, Settings    # pylint: disable=import-outside-toplevel
     net = Network(args.viewers, args.interval, config.names, config.links)
@@ -113,16 +113,16 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
         net.recorder = Recorder(path, args.history_mb or config.history_mb, lambda level, text: net.hub.tell(level, 'history', text))
     desk = Desk(net, Profiles(args.profiles or config.profiles), Dpctl(args.dpctl or config.dpctl))
     tls = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
-    settings = Settings(args.allow_changes, bool(tls) or args.behind_tls, 2 * args.viewers + 64)
+    http = HttpServer(HttpSettings(tls, 2 * args.viewers + 64, address_rate=500, address_burst=1000, name='ofqos-web'))
+    Server(net, desk, Guard(args.token), Settings(args.allow_changes, bool(tls) or args.behind_tls), http)
     host, _, port = args.listen.rpartition(':')
-    listener = Listener(Server(net, desk, Guard(args.token), settings), host.strip('[]'), int(port), tls)
     own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
     switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=own, listen_tls=asked,
                         only_read=not args.allow_changes, up=net.up, down=net.down, heard=net.heard, turned=net.turned)
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)
-    got = await listener.start()
+    got = await http.start(host.strip('[]'), int(port))
     tasks = []
     try:
         async with switches:
@@ -135,7 +135,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     finally:
         for task in tasks:
             task.cancel()
-        await listener.stop()
+        await http.stop()
         if net.recorder:
             await net.recorder.end()
     return 0

@@ -10,7 +10,7 @@ from typing import Dict, Tuple
 from .. import wire
 
 MP_DESC, MP_PORT_STATS, MP_PORT_DESC = 0, 4, 13
-T_FLOW_REMOVED, T_PORT_STATUS, T_SET_ASYNC = 11, 12, 28
+T_FLOW_REMOVED, T_PORT_STATUS = 11, 12
 PORT_MAX = 0xffffff00           # numbers above it are reserved ports
 CONFIG_DOWN, STATE_LINK_DOWN = 1, 1
 _PORT = struct.Struct('!I4x6s2x16sIIIIIIII')
@@ -103,11 +103,6 @@ def parse_port_status(raw: bytes) -> Tuple[str, Port]:
         raise ValueError(f'a message of type {kind} tells of no port')
     reason = body[0]
     return PORT_REASONS[reason] if reason < len(PORT_REASONS) else str(reason), _port(body, 8)
-
-
-def set_async(xid: int) -> bytes:
-    """No packets, but ports and removed flows, in every role."""
-    return wire.message(T_SET_ASYNC, xid, struct.pack('!6I', 0, 0, 7, 7, 15, 15))
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,10 @@ import asyncio
 import mimetypes
 import re
 import secrets
-import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from importlib import resources
-from typing import Any, Awaitable, Callable, Dict, Mapping, Optional, Set, Tuple, Type, TypeVar
+from typing import Any, Callable, Dict, Mapping, Optional, Set, Tuple, Type, TypeVar
 
 from aiohttp import web
 
@@ -19,8 +18,8 @@ from ..history import pictures as history
 from ..history.recorder import Recorder
 from ..history.sample import Key
 from ..history.store import Store
-from ..guard import COOKIE, LIFE, Guard, Session, Token, foreign
-from ..limits import origin
+from ..guard import COOKIE, LIFE, Guard, Session, Token
+from ..httpserver import Denied, Handler, HttpServer, address, error, read_json
 from .add import Adder, New
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
@@ -28,12 +27,10 @@ from .network import Network
 from .tree import label
 from .window import parse
 
-BODY_MAX = 64 << 10
 KEEP_ALIVE = 15.0
 ENDING = 2.0
 STALLED = 30.0                      # seconds in which a viewer has to take what it was sent
 READERS = 16                        # histories that are read, or wait for that
-SILENT = 10.0                       # seconds for the first request of a connection
 VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
 HEADERS = {
     'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -43,15 +40,6 @@ HEADERS = {
     'Cross-Origin-Opener-Policy': 'same-origin', 'Cross-Origin-Resource-Policy': 'same-origin',
     'Permissions-Policy': 'camera=(), geolocation=(), microphone=()'}
 T = TypeVar('T')
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-class Denied(Exception):
-    """`status` of HTTP."""
-
-    def __init__(self, status: int, text: str, after: float = 0) -> None:
-        super().__init__(text)
-        self.status, self.after = status, after
 
 
 @dataclass(frozen=True)
@@ -64,16 +52,9 @@ class Who:
 
 @dataclass
 class Settings:
-    """Of the HTTP side."""
+    """Of the pages."""
     allow_changes: bool = False
     secure: bool = False            # the cookie goes over TLS only
-    connections: int = 1024
-    say: Callable[[str], None] = field(default=lambda text: print(text, file=sys.stderr, flush=True))
-
-
-def _error(status: int, text: str, after: float = 0, field: str = '') -> web.Response:
-    headers = {'Retry-After': str(max(1, round(after)))} if after or status in (429, 503) else {}
-    return web.json_response({'error': text, **({'field': field} if field else {})}, status=status, headers=headers)
 
 
 def static_files() -> Dict[str, Tuple[bytes, str]]:
@@ -87,81 +68,59 @@ def static_files() -> Dict[str, Tuple[bytes, str]]:
 
 
 class Server:
-    """The application; `app` is aiohttp's."""
+    """The pages and their API, at an HTTP server."""
 
-    def __init__(self, net: Network, desk: Desk, guard: Guard, settings: Settings) -> None:
-        self.net, self.desk, self.guard, self.settings = net, desk, guard, settings
+    def __init__(self, net: Network, desk: Desk, guard: Guard, settings: Settings, http: HttpServer) -> None:
+        self.net, self.desk, self.guard, self.settings, self.http = net, desk, guard, settings, http
         self.adder = Adder(desk)
         self.files = static_files()
         self.streams: Set[asyncio.Task[Any]] = set()
         self.closing, self.reading = False, 0
-        self.started: Set[Any] = set()      # connections that have sent a request
-        self.app = web.Application(client_max_size=BODY_MAX, middlewares=[self._guarded])
-        add = self.app.router.add_route
-        add('GET', '/', self.page)
-        add('GET', r'/static/{name:[a-z][a-z.-]*}', self.static)
-        add('GET', '/api/session', self.session)
-        add('POST', '/api/session', self.sign_in)
-        add('DELETE', '/api/session', self.sign_out)
-        add('GET', '/api/view', self.view)
-        add('GET', '/api/stream', self.stream)
-        add('POST', '/api/stream/{id:[A-Za-z0-9_-]{16}}', self.move)
-        add('GET', '/api/history', self.line)
-        add('GET', '/api/history/heat', self.heat)
-        add('GET', '/api/profiles', self.profiles)
-        add('GET', '/api/changes', self.changes)
-        add('POST', '/api/changes/{id:[0-9]{1,9}}/undo', self.undo)
+        http.closing.append(self.close)
+        http.headers.update(HEADERS)
         switch = '/api/switches/{dp:[0-9a-f]{16}}'
-        add('POST', switch + '/trace', self.trace)
-        add('POST', switch + '/profile', self.profile)
-        add('POST', switch + '/rate', self.rate)
-        add('POST', switch + '/queue', self.queue)
-        add('POST', switch + '/rule', self.rule)
-        add('GET', switch + '/hosts', self.hosts)
+        for method, path, handler in (
+                ('GET', '/', self.page),
+                ('GET', r'/static/{name:[a-z][a-z.-]*}', self.static),
+                ('GET', '/api/session', self.session),
+                ('POST', '/api/session', self.sign_in),
+                ('DELETE', '/api/session', self.sign_out),
+                ('GET', '/api/view', self.view),
+                ('GET', '/api/stream', self.stream),
+                ('POST', '/api/stream/{id:[A-Za-z0-9_-]{16}}', self.move),
+                ('GET', '/api/history', self.line),
+                ('GET', '/api/history/heat', self.heat),
+                ('GET', '/api/profiles', self.profiles),
+                ('GET', '/api/changes', self.changes),
+                ('POST', '/api/changes/{id:[0-9]{1,9}}/undo', self.undo),
+                ('POST', switch + '/trace', self.trace),
+                ('POST', switch + '/profile', self.profile),
+                ('POST', switch + '/rate', self.rate),
+                ('POST', switch + '/queue', self.queue),
+                ('POST', switch + '/rule', self.rule),
+                ('GET', switch + '/hosts', self.hosts)):
+            http.route(method, path, partial(self._answered, handler))
 
     # ------------------------------------------------------------------ every request
 
-    @web.middleware
-    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        self.started.add(request.protocol)
+    async def _answered(self, handler: Handler, request: web.Request) -> web.StreamResponse:
         try:
-            answer = await handler(request)
-        except Denied as e:
-            answer = _error(e.status, str(e), e.after)
-        except web.HTTPException as e:
-            answer = _error(e.status, e.reason)
+            return await handler(request)
         except Bad as e:
-            answer = _error(400, str(e), field=e.field)
+            return error(400, str(e), field=e.field)
         except history.Unclear as e:
-            answer = _error(400, str(e))
+            return error(400, str(e))
         except Changed as e:
-            answer = _error(409, str(e))
+            return error(409, str(e))
         except (Refused, Failed) as e:
-            answer = _error(422, str(e))
+            return error(422, str(e))
         except Away as e:
-            answer = _error(503, str(e))
-        except (asyncio.CancelledError, ConnectionError):
-            raise
-        except Exception as e:              # a fault of ours: said in the log, not to the peer
-            self.settings.say(f'ofqos-web: {request.method} {request.path}: {type(e).__name__}: {e}')
-            answer = _error(500, 'a fault of the service')
-        if not answer.prepared:
-            self._head(answer)
-        return answer
-
-    @staticmethod
-    def _head(answer: web.StreamResponse) -> None:
-        answer.headers.update(HEADERS)
-        answer.headers.setdefault('Cache-Control', 'no-store')
-
-    @staticmethod
-    def _address(request: web.Request) -> str:
-        return origin(request.remote or '')
+            return error(503, str(e))
 
     def _who(self, request: web.Request) -> Optional[Who]:
         word, _, text = request.headers.get('Authorization', '').partition(' ')
         if word:
-            token, wait = (self.guard.bearer(text.strip(), self._address(request))
+            token, wait = (self.guard.bearer(text.strip(), address(request))
                            if word.lower() == 'bearer' else (None, 0.0))
             if token is None:
                 raise Denied(429 if wait else 401,
@@ -177,15 +136,9 @@ class Server:
             raise Denied(401, 'sign in first')
         return who
 
-    def _same_site(self, request: web.Request) -> None:
-        """A browser says where a request comes from; a page of somebody else has nothing to ask."""
-        why = foreign(request.method, request.headers.get, False)
-        if why:
-            raise Denied(403, why)
-
     def _acting(self, request: web.Request, changes: bool = True) -> Who:
         """Of a request that does something."""
-        self._same_site(request)
+        self.http.same_site(request, any_name=True)
         who = self._known(request)
         if who.session and not secrets.compare_digest(
                 request.headers.get('X-CSRF-Token', '').encode('utf-8', 'replace'), who.session.csrf.encode()):
@@ -202,14 +155,7 @@ class Server:
 
     @staticmethod
     async def _body(request: web.Request) -> Dict[str, Any]:
-        if request.content_type != 'application/json':
-            raise Denied(415, 'the body is application/json')
-        try:
-            body = await asyncio.wait_for(request.json(), SILENT)
-        except (ValueError, RecursionError):
-            raise Bad('the body is no JSON') from None
-        except asyncio.TimeoutError:
-            raise Denied(408, 'the body does not come') from None
+        body = await read_json(request)
         if not isinstance(body, dict):
             raise Bad('the body is a JSON object')
         return body
@@ -253,11 +199,11 @@ class Server:
         return web.json_response(self._describe(self._who(request)))
 
     async def sign_in(self, request: web.Request) -> web.StreamResponse:
-        self._same_site(request)
+        self.http.same_site(request, any_name=True)
         body = await self._body(request)
-        token, wait = self.guard.check(self._field(body, 'token', str, 512).strip(), self._address(request))
+        token, wait = self.guard.check(self._field(body, 'token', str, 512).strip(), address(request))
         if token is None:
-            self.settings.say(f'ofqos-web: {self._address(request)}: a wrong token')
+            self.http.settings.say(f'{self.http.settings.name}: {address(request)}: a wrong token')
             raise Denied(429 if wait else 401, f'too many tries: wait {max(1, round(wait))} s' if wait else
                          'the token is not right', wait)
         name, session = self.guard.begin(token)
@@ -306,7 +252,7 @@ class Server:
                          '(--viewers): close one, or try again later', 30)
         answer = web.StreamResponse(headers={'X-Accel-Buffering': 'no'})
         answer.content_type, answer.charset = 'text/event-stream', 'utf-8'
-        self._head(answer)
+        answer.headers.update(self.http.headers)
         task = asyncio.current_task()
         assert task
         self.streams.add(task)

@@ -12,6 +12,7 @@ from .. import changes, wire
 from ..changes import PromiseChange, QosChange, RoleChange
 from ..channel import Channel, joined
 from ..errors import Away, Refused
+from ..greeting import greet
 from ..history.recorder import Recorder, seen
 from ..replies import (Latency, PortQueues, parse_dump, parse_latency, parse_ports as parse_queues,
                        parse_service)
@@ -99,16 +100,7 @@ class Watch:
         self._trees.clear()
 
     async def _greet(self) -> None:
-        def monitor(delays: bool) -> Callable[[int], bytes]:
-            return lambda xid: changes.monitor(xid, qos=True, roles=True, promises=True, drops=True, delays=delays)
-        asked: List[List[Callable[[int], bytes]]] = [[ports.set_async], [monitor(True), monitor(False)]]
-        for choices in asked:               # an older switch knows no delays
-            for build in choices:
-                try:
-                    await self.channel.ask(build)
-                    break
-                except Refused:
-                    pass                    # it tells less
+        await greet(self.channel)
         said = ports.parse_desc(await self._standard(lambda xid: ports.ask(ports.MP_DESC, xid)))
         if said and said != UNNAMED and not self._named:
             self.name = said[:60]
