@@ -3,9 +3,6 @@
 may change something.  Needs no root."""
 import asyncio
 import http.client
-import json
-import logging
-import socket
 import sys
 import threading
 
@@ -14,42 +11,49 @@ import pytest
 from support.app import PACKAGE
 
 sys.path.append(PACKAGE)
-from ofqos import jsonhttp  # noqa: E402
 from ofqos.guard import Guard, foreign  # noqa: E402
 
 TOKEN, READ = 'a-token-that-changes', 'a-token-that-reads'
 
 
-def by_httpserver(_):
-    """One that has no need of tokens"""
+def begin(add):
+    """An HTTP server with the routes that `add` gives it -> its port"""
+    from ofqos.httpserver import HttpServer, HttpSettings
     loop = asyncio.new_event_loop()
     threading.Thread(target=loop.run_forever, daemon=True).start()
 
-    async def begin():
-        from ofqos.httpserver import HttpServer, HttpSettings, answer, read_json
-        http = HttpServer(HttpSettings())
+    async def start():
+        http = HttpServer(HttpSettings(address_rate=1e6, address_burst=1e6))
+        add(http)
+        return await http.start('127.0.0.1', 0)
+    return asyncio.run_coroutine_threadsafe(start(), loop).result(30)
 
+
+def by_httpserver(_):
+    """One that has no need of tokens"""
+    from ofqos.httpserver import answer, read_json
+
+    def add(http):
         async def answered(request):
             http.same_site(request)
             await read_json(request)
             return answer({})
-        http.route('*', '/', answered)
-        return await http.start('127.0.0.1', 0)
-    return asyncio.run_coroutine_threadsafe(begin(), loop).result(30)
+        http.route('*', '/reservations/x', answered)
+        http.route('*', '/reservations/x/move', answered)
+    return begin(add)
 
 
-def by_jsonhttp(guard):
-    listening = socket.create_server(('127.0.0.1', 0))
+def by_reservations(guard):
+    """Anybody may look, and who has a token change something"""
+    from ofqos.reserve import rest
 
-    def accept():
-        while True:
-            threading.Thread(target=jsonhttp.serve_client, daemon=True, args=(
-                *listening.accept(), lambda client: (200, {}), logging.getLogger('rest'), guard)).start()
-    threading.Thread(target=accept, daemon=True).start()
-    return listening.getsockname()[1]
+    class Reserve:
+        async def call(self, job):
+            return {}
+    return begin(lambda http: rest.Server(Reserve(), http, guard))
 
 
-@pytest.fixture(params=[by_httpserver, by_jsonhttp])
+@pytest.fixture(params=[by_httpserver, by_reservations])
 def ask(request, tmp_path):
     path = tmp_path / 'token'
     path.write_text(f'{TOKEN}\nread {READ}\n')
@@ -60,12 +64,13 @@ def ask(request, tmp_path):
         connection = http.client.HTTPConnection('127.0.0.1', port, timeout=30)
         given = {'Host': f'127.0.0.1:{port}', 'Content-Type': 'application/json', 'Authorization': f'Bearer {TOKEN}'}
         given.update({name.replace('_', '-'): text for name, text in headers.items()})
-        connection.request(method, '/', body if method != 'GET' else None, {k: v for k, v in given.items() if v})
+        connection.request(method, '/reservations/x' + '/move' * (method == 'POST'), body if method != 'GET' else None,
+                           {k: v for k, v in given.items() if v})
         found = connection.getresponse()
-        json.loads(found.read())
+        found.read()
         connection.close()
         return found.status
-    do.port, do.asks = port, request.param is by_jsonhttp
+    do.port, do.asks = port, request.param is by_reservations
     return do
 
 

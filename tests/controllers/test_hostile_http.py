@@ -25,7 +25,6 @@ sys.path.insert(0, app.PACKAGE)
 hypothesis = pytest.importorskip('hypothesis', reason='hypothesis is not installed (Debian: python3-hypothesis)')
 from hypothesis import HealthCheck, given, settings, strategies as st  # noqa: E402
 
-from ofqos import jsonhttp  # noqa: E402
 from ofqos.tenant import desk as tenant_desk, model as tenant_model, rights as tenant_rights  # noqa: E402
 
 PATIENCE = 20               # seconds: longer than any service's own
@@ -175,22 +174,19 @@ def pages(faults, guard):
 
 
 @pytest.fixture(scope='module')
-def reservations(faults):
-    """What is below their REST interface, which itself needs os-ken."""
-    listening = socket.create_server(('127.0.0.1', 0), backlog=64)
+def reservations(faults, guard):
+    """Without a switch"""
+    made = []
 
-    def answered(client):
-        return 200, {'method': client.command, 'said': client.json() if client.command == 'POST' else None}
-
-    def accept():
-        with contextlib.suppress(OSError):
-            while True:
-                sock, address = listening.accept()
-                threading.Thread(target=jsonhttp.serve_client, daemon=True,
-                                 args=(sock, address, answered, logging.getLogger('rest'))).start()
-    threading.Thread(target=accept, daemon=True).start()
-    yield Place(listening.getsockname()[1], faults, '/reservations')
-    listening.close()
+    def add(http):
+        from ofqos.reserve import app, rest
+        from ofqos.reserve.settings import Settings
+        from ofqos.switches import Switches
+        made.append(app.Reserve(Settings(), asyncio.get_event_loop(), Switches(), lambda event, **more: None))
+        made[0].start()
+        rest.Server(made[0], http, guard)
+    with served(faults, add) as port:
+        yield Place(port, faults, '/reservations')
 
 
 # ------------------------------------------------------------------------------ what is sent

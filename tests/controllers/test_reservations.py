@@ -25,9 +25,8 @@ PORT = 5000
 
 
 @pytest.fixture
-def ring(where):
+def ring():
     with Ring(5) as made:
-        made.osken = where
         yield made
 
 
@@ -91,7 +90,7 @@ def all_arrive(heard, sender, at_least=1):
 
 @rooted
 def test_competing_reservations(ring):
-    with ring.controller(ring.osken) as app:
+    with ring.controller() as app:
         ring.reaches(1, '10.0.0.3')
         ring.reaches(2, 'fd00::5')
         first = reserve(app, rate='12mbit')
@@ -128,7 +127,7 @@ def test_command_line(ring):
         assert (done.returncode == 0) == good, done
         return done.stdout if good else done.stderr
 
-    with ring.controller(ring.osken) as app:
+    with ring.controller() as app:
         # A host that has sent nothing yet is asked for
         assert 'held, by 1:2 2:2 3:1' in say('add', 'video', '5mbit', '10.0.0.1', '10.0.0.3',
                                              'app=rtp', 'dscp=ef')
@@ -147,7 +146,7 @@ def test_command_line(ring):
 @rooted
 @pytest.mark.long
 def test_wrong_requests(ring):
-    with ring.controller(ring.osken) as app:
+    with ring.controller() as app:
         good = {'name': 'x', 'rate': '1mbit', 'from': '1:1', 'to': '3:1', 'app': 'sip'}
         for change, word in (({'name': 'a/b'}, 'name'), ({'name': 'n' * 32}, 'name'),
                              ({'rate': 'fast'}, 'fast'), ({'rate': '1bit'}, '8kbit'),
@@ -176,7 +175,7 @@ def test_wrong_requests(ring):
 @rooted
 def test_the_third_hop_refuses(ring):
     """Its port's root is somebody else's: nothing is left on the first two."""
-    with ring.controller(ring.osken) as app:
+    with ring.controller() as app:
         topo.sh('ip', 'netns', 'exec', ring.switch_ns, 'tc', 'qdisc', 'replace', 'dev', 'p3', 'root',
                 'pfifo')
         status, answer = app.add('video', '5mbit', '10.0.0.1', '10.0.0.3', match={'udp_dst': PORT})
@@ -192,7 +191,7 @@ def test_the_third_hop_refuses(ring):
 
 @rooted
 def test_a_path_is_moved_without_loss(ring):
-    with ring.controller(ring.osken) as app, Listener(ring, 3, 200) as heard:
+    with ring.controller() as app, Listener(ring, 3, 200) as heard:
         reserve(app)
         ring.reaches(1, '10.0.0.3')
         with stream(ring, 1, 3) as sender:
@@ -210,7 +209,7 @@ def test_a_path_is_moved_without_loss(ring):
 @pytest.mark.long
 def test_links_are_cut(ring):
     """The newest that has no room on the other way is without a path until the link is back."""
-    with ring.controller(ring.osken) as app, Listener(ring, 3, 200) as heard:
+    with ring.controller() as app, Listener(ring, 3, 200) as heard:
         reserve(app, rate='10mbit')
         reserve(app, 'other', 4, 3, '3mbit')
         reserve(app, 'third', 2, 5, '10mbit')
@@ -245,7 +244,7 @@ def test_links_are_cut(ring):
 def test_the_controller_restarts(ring, signum):
     """Reservations are found again from what the switches have; packets notice nothing."""
     with Listener(ring, 3, 200) as heard:
-        with ring.controller(ring.osken) as app:
+        with ring.controller() as app:
             reserve(app)
             status, _ = app.add('sechs', '2mbit', 'fd00::2', 'fd00::5', dscp='af41', ceil='4mbit')
             assert status == 201
@@ -253,7 +252,7 @@ def test_the_controller_restarts(ring, signum):
             sender = stream(ring, 1, 3)
             heard.reaches(50)
             app.end(signum)
-        with sender, ring.controller(ring.osken) as app:
+        with sender, ring.controller() as app:
             after = {row['name']: row for row in app.get('/reservations')}
             assert len(after) == 2 and app.events('found') and not app.events('moved')
             for row in before:
@@ -272,8 +271,8 @@ def test_the_controller_restarts(ring, signum):
 @pytest.mark.long
 @pytest.mark.parametrize('signum', (signal.SIGTERM, signal.SIGKILL))
 @pytest.mark.parametrize('n', (1, 2))
-def test_a_switch_restarts(where, signum, n):
-    with Ring(5, patience=60) as ring, ring.controller(where) as app, \
+def test_a_switch_restarts(signum, n):
+    with Ring(5, patience=60) as ring, ring.controller() as app, \
             Listener(ring, 3, 200) as heard:
         made = reserve(app)
         ring.restart(n, signum)
@@ -288,7 +287,7 @@ def test_a_switch_restarts(where, signum, n):
 @pytest.mark.long
 def test_a_switch_in_the_middle_stays_away(ring):
     """Paths leave it; what it still has goes when it is back."""
-    with ring.controller(ring.osken) as app, Listener(ring, 3, 200) as heard:
+    with ring.controller() as app, Listener(ring, 3, 200) as heard:
         reserve(app)
         ring.switches[2].process.send_signal(signal.SIGKILL)
         ring.switches[2].process.wait(60)
@@ -307,7 +306,7 @@ def test_a_switch_in_the_middle_stays_away(ring):
 def test_a_switch_dies_between_the_commits(ring):
     """It has stopped: it takes the bundle's bytes and doesn't answer.  The rest is undone; it is mended
     when it is back."""
-    with ring.controller(ring.osken) as app:
+    with ring.controller() as app:
         ring.reaches(1, '10.0.0.3')
         ring.switches[2].process.send_signal(signal.SIGSTOP)
         try:
@@ -323,17 +322,17 @@ def test_a_switch_dies_between_the_commits(ring):
 
 @rooted
 @pytest.mark.long
-def test_the_state_file(where, tmp_path):
+def test_the_state_file(tmp_path):
     """Controller and the switch at the beginning restart together: the switch can't tell any more."""
     with Ring(5, state=str(tmp_path / 'state')) as ring:
-        with ring.controller(where) as app:
+        with ring.controller() as app:
             made = reserve(app)
             reserve(app, 'gone', 2, 4)
             app.rest('DELETE', '/reservations/gone')
             until(lambda: (tmp_path / 'state').read_text(), wanted=lambda text: '"gone": [\n' in text)
             app.end(signal.SIGKILL)
         ring.restart(1)
-        with ring.controller(where) as app:
+        with ring.controller() as app:
             until(lambda: [row['name'] for row in app.get('/reservations')
                            if row['state'] == 'held'], wanted=lambda names: names == ['video'])
             again, = eventually_parts(ring, app)
@@ -343,7 +342,7 @@ def test_the_state_file(where, tmp_path):
 @rooted
 @pytest.mark.long
 def test_a_host_invents_no_link(ring):
-    with ring.controller(ring.osken) as app, ring.host(1) as one, ring.host(3) as three:
+    with ring.controller() as app, ring.host(1) as one, ring.host(3) as three:
         def is_lldp(data):
             return data[12:14] == b'\x88\xcc'
         forged = lldp.Signer().frame(Place(4, 9), 0)
@@ -366,7 +365,7 @@ trap finish EXIT
 
 @rooted
 @pytest.mark.long
-def test_the_lab_of_the_page(where, tmp_path):
+def test_the_lab_of_the_page(tmp_path):
     """docs/how-to/reservations.md, as it is, but for the namespaces' names"""
     def block(name):
         return topo.sh(os.path.join(topo.REPOSITORY, 'scripts/doc-commands'),
@@ -383,7 +382,7 @@ def test_the_lab_of_the_page(where, tmp_path):
                     flags=re.M)
     done = subprocess.run(
         ['bash', '-c', script], cwd=tmp_path, text=True, timeout=300, check=False,
-        env=dict(os.environ, PYTHONPATH=os.pathsep.join([*where, PACKAGE]), PATH=os.pathsep.join(
+        env=dict(os.environ, PYTHONPATH=PACKAGE, PATH=os.pathsep.join(
             [str(tool.parent), os.path.dirname(topo.binary('datapath/ofdatapath')), os.environ['PATH']])),
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]

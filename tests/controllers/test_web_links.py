@@ -18,9 +18,9 @@ def ends(link):
     return {(int(link[end]['dp'], 16), link[end]['port']) for end in 'ab'}
 
 
-def test_links_found_by_lldp(where):
+def test_links_found_by_lldp():
     """Each link of a ring is shown once, with both ends; one that is cut is not shown as up, and comes back."""
-    with Ring(N) as ring, ring.controller(where), topo.inside(ring.switch_ns), \
+    with Ring(N) as ring, ring.controller(), topo.inside(ring.switch_ns), \
             Web(*ring.switches.values(), config={'topology': 'http://127.0.0.1:8080/topology'}, allow=False) as web:
         def shown(wanted):
             return until(lambda: web.view('network'), wanted=wanted)['links']

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ring of switches with a host at each, and the application that reserves rates along paths.
 
-    with Ring(5) as ring, ring.controller(osken_directory) as app: ...
+    with Ring(5) as ring, ring.controller() as app: ...
 
 Switch n has the ports 1: host n, 2: the next switch, 3: the one before.  The daemons connect to
 127.0.0.1, where the controller is when it runs."""
@@ -22,12 +22,12 @@ FIRST_ID, LAST_ID = 20000, 39999
 
 
 class Controller(Application):
-    """ofqos-reserve; `osken`: where os-ken is, if not at the usual places"""
+    """ofqos-reserve"""
 
-    def __init__(self, netns, osken, settings):
+    def __init__(self, netns, settings):
         self.settings = settings
         super().__init__(netns, sys.executable, '-m', 'ofqos.reserve.cli', 'run',
-                         '--settings', settings, path=[*osken, PACKAGE])
+                         '--settings', settings, path=[PACKAGE])
         self.said = ''
 
     @property
@@ -87,13 +87,13 @@ class Ring(Several):
         sh('ip', '-n', self.switch_ns, 'link', 'set', f'w{n}a', 'up' if up else 'down')
 
     @contextlib.contextmanager
-    def controller(self, osken, links=None):
+    def controller(self, links=None):
         """Returns when all switches and links are known and what was there is found again."""
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 'settings.json')
             with open(path, 'w', encoding='utf-8') as f:
                 json.dump({'token': os.path.join(directory, 'token'), **self.settings}, f)
-            with Controller(self.switch_ns, osken, path) as app:
+            with Controller(self.switch_ns, path) as app:
                 app.wait_listening(8080)
                 self.ready(app, 2 * self.n if links is None else links)
                 yield app

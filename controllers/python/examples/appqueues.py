@@ -19,16 +19,18 @@ Table 0 gives packets of the applications their queue, table 1 is the learning s
 """
 import json
 import os
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Dict, List, Optional, Tuple
 
 from ofqos import MAX_QUEUE, Refused, Request, parse_rate, request
-from ofqos import framework, jsonhttp
+from ofqos import framework
 from ofqos.framework import ethernet, handler, hub, ofp_event, ofproto_v1_3, packet
 from ofqos.service import Qos
 
 LISTEN = os.environ.get('OFQOS_REST', '127.0.0.1:8080')
 APPS_TABLE, LEARNING_TABLE = 0, 1
 APP_PRIORITY = 100
+MOST_BODY = 65536               # bytes
 COOKIE = 0x514f5300000000       # and the queue, of an application's flows
 ETH_TYPES = (0x0800, 0x86dd)
 IP_PROTOS = {'tcp': 6, 'udp': 17, 'sctp': 132}
@@ -56,7 +58,7 @@ class AppQueues(framework.App):
         self.apps: Dict[str, Dict[str, Any]] = {}
         self.one_at_a_time = hub.Semaphore(1)   # clients, and switches that connect
         host, _, port = LISTEN.rpartition(':')
-        self.rest = hub.StreamServer((host, int(port)), self.serve_client)
+        self.rest = ThreadingHTTPServer((host, int(port)), lambda *peer: Client(self, *peer))
         hub.spawn(self.rest.serve_forever)
 
     # --------------------------------------------------------------- switches
@@ -205,14 +207,10 @@ class AppQueues(framework.App):
             return 204, None
         raise BadRequest(405, f'{method} is not for {path}')
 
-    def serve_client(self, sock: Any, address: Any) -> None:
-        """The connection of one client, in a thread of its own."""
-        jsonhttp.serve_client(sock, address, self.answered, self.logger)
-
-    def answered(self, client: jsonhttp.Client) -> Tuple[int, Any]:
+    def answered(self, client: 'Client', body: bytes) -> Tuple[int, Any]:
         try:
             with self.one_at_a_time:
-                return self.answer(client.command, client.path, client.body)
+                return self.answer(client.command, client.path, body)
         except BadRequest as e:
             return e.status, {'error': str(e)}
         except Refused as e:
@@ -222,6 +220,33 @@ class AppQueues(framework.App):
         except Exception as e:
             self.logger.exception('%s %s', client.command, client.path)
             return 500, {'error': repr(e)}
+
+
+class Client(BaseHTTPRequestHandler):
+    """A request of a client, in a thread of its own."""
+    timeout = 10                    # seconds
+
+    def __init__(self, app: AppQueues, *peer: Any) -> None:
+        self.app = app
+        super().__init__(*peer)
+
+    def do(self) -> None:
+        length = self.headers.get('Content-Length', '0')
+        if length.isdigit() and int(length) <= MOST_BODY:
+            status, answer = self.app.answered(self, self.rfile.read(int(length)))
+        else:
+            status, answer = 413, {'error': f'a request has at most {MOST_BODY} bytes, and says how many'}
+        data = b'' if answer is None else json.dumps(answer).encode() + b'\n'
+        self.send_response(status)
+        self.send_header('Content-Type', 'application/json')
+        self.send_header('Content-Length', str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    do_GET = do_POST = do_DELETE = do
+
+    def log_message(self, format: str, *args: Any) -> None:
+        self.app.logger.info('%s: ' + format, self.client_address[0], *args)
 
 
 def as_json(body: bytes) -> Dict[str, Any]:

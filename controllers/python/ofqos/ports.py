@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Dict, List
+from typing import Dict, List, Tuple
 
 from . import wire
 from .table import PORT_ANY
 
+PORT_STATUS = 12
 PORT_STATS, PORT_DESC = 4, 13
 _PORT = struct.Struct('!I4x6s2x16sIIIIIIII')
 _PORT_STATS = struct.Struct('!I4xQQQQQQQQQQQQII')
 _PORT_DOWN, _LINK_DOWN = 1, 1
+_DELETE = 1
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,15 @@ def parse_ports(data: bytes) -> Dict[int, Port]:
     return {number: Port(number, name.split(b'\0')[0].decode('utf-8', 'replace'), ':'.join(f'{b:02x}' for b in mac),
                          config, state, speed * 1000)
             for number, mac, name, config, state, _, _, _, _, speed, _ in _PORT.iter_unpack(data)}
+
+
+def parse_port_status(raw: bytes) -> Tuple[bool, Port]:
+    """-> it is gone, and what it is now.  ValueError: it is no port-status."""
+    kind, _, body = wire.split(raw)
+    if kind != PORT_STATUS or len(body) != 8 + _PORT.size:
+        raise ValueError(f'a message of type {kind} is no port-status')
+    port, = parse_ports(body[8:]).values()
+    return body[0] == _DELETE, port
 
 
 def parse_port_counters(data: bytes) -> List[PortCounters]:

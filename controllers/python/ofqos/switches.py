@@ -12,7 +12,7 @@ import random
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Sequence, Set
+from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Set
 
 from .address import Address, parse_address
 from .channel import LIMITS, Channel, Limits, dial
@@ -39,6 +39,16 @@ class Place:
     untried: bool = True
 
 
+class Follower(Protocol):
+    """A service that is told as `up`, `down` and `heard` of Switches are."""
+
+    def up(self, channel: Channel) -> None: ...
+
+    def down(self, channel: Channel, why: str) -> None: ...
+
+    def heard(self, channel: Channel, raw: bytes) -> None: ...
+
+
 class Switches:
     """The switches that are connected; `dial` and `listen` are addresses (ofqos.address).
 
@@ -46,7 +56,7 @@ class Switches:
     message)` with what nobody asked for, `turned(why)` of those that are not let in, but no more than people can read,
     `away(address, why)` when an address that is dialed can't be reached, or for another reason than before.
     only_read: be in no controller's way
-    (Channel.only_read).  A second connection with the same datapath id is refused while the first one answers."""
+    (Channel.only_read).  `followers` are told, too: several services may share the connections.  A second connection with the same datapath id is refused while the first one answers."""
 
     def __init__(self, dial: Sequence[str] = (), listen: Sequence[str] = (), *,
                  tls: Optional[ssl.SSLContext] = None, listen_tls: Optional[ssl.SSLContext] = None,
@@ -62,7 +72,8 @@ class Switches:
                 not listen_tls and any(address.kind == 'tls' for address in self.listen):
             raise ValueError('a tls: address needs a key, a certificate and a CA')
         self.refused: Optional[str] = None          # why the last one that came was not let in
-        self._up, self._down, self._heard, self._turned, self._away = up, down, heard, turned, away
+        self.followers: List[Follower] = []
+        self._up, self._down, self._listener, self._turned, self._away = up, down, heard, turned, away
         self._told, self._untold = Rate(TOLD_RATE, TOLD_BURST), 0
         self._known: Dict[int, Channel] = {}
         self._tasks: Set[asyncio.Task[None]] = set()
@@ -127,6 +138,12 @@ class Switches:
 
     async def __aexit__(self, *_: object) -> None:
         await self.stop()
+
+    def _heard(self, channel: Channel, raw: bytes) -> None:
+        if self._listener:
+            self._listener(channel, raw)
+        for follower in self.followers:
+            follower.heard(channel, raw)
 
     def _spawn(self, work: Awaitable[None]) -> None:
         task = asyncio.ensure_future(work)
@@ -216,6 +233,8 @@ class Switches:
             if place:
                 place.channel, place.why, place.untried = channel, '', False
             self._up(channel)
+            for follower in self.followers:
+                follower.up(channel)
             return await asyncio.shield(channel.gone)
         finally:
             channel.close()
@@ -224,6 +243,8 @@ class Switches:
             if known:
                 del self._known[channel.datapath_id]
                 self._down(channel, channel.gone.result())
+                for follower in self.followers:
+                    follower.down(channel, channel.gone.result())
 
     async def _admit(self, channel: Channel) -> None:
         """Away: it is no main connection, or its datapath id is somebody's who answers."""

@@ -4,13 +4,8 @@
 A change is what the gate's prepare() takes; reservations have steps, policies messages."""
 from __future__ import annotations
 
-from typing import (TYPE_CHECKING, Any, Callable, Dict, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set,
+from typing import (Any, Callable, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set,
                     Tuple, TypeVar, Union)
-
-from .errors import Refused
-
-if TYPE_CHECKING:           # the service needs a framework, and this module none
-    from .service import Qos
 
 Steps = TypeVar('Steps')
 StepsIn = TypeVar('StepsIn', contravariant=True)
@@ -132,45 +127,3 @@ def run(gate: Gate[Steps], switch: int, steps: Steps) -> None:
     """One bundle."""
     if steps:
         gate.commit(gate.prepare(switch, steps))
-
-
-class Bundles:
-    """The part of a gate that is the same for all: bundles, to the switches of os-ken that are connected, by
-    datapath id."""
-
-    def __init__(self, qos: Qos, seconds: float) -> None:
-        self.qos, self.seconds = qos, seconds       # for a bundle
-        self.dps: Dict[int, Any] = {}
-
-    def _dp(self, switch: int) -> Any:
-        dp = self.dps.get(switch)
-        if dp is None:
-            raise Unknown('it is not connected')
-        return dp
-
-    def give(self, dp: Any, messages: Sequence[Any]) -> Any:
-        """For prepare()"""
-        return asked(dp, lambda: self.qos.prepare(dp, *messages, timeout=self.seconds))
-
-    def commit(self, ticket: Any) -> None:
-        asked(ticket.datapath, lambda: self.qos.commit(ticket))
-
-    def discard(self, ticket: Any) -> None:
-        try:
-            self.qos.discard(ticket)
-        except OSError:
-            pass
-
-
-def asked(dp: Any, ask: Callable[[], Answer]) -> Answer:
-    """What the service raises -> Rejected or Unknown.  A switch that doesn't answer has to connect again,
-    and is looked at then."""
-    try:
-        return ask()
-    except Refused as error:
-        raise Rejected(str(error)) from error
-    except TimeoutError as error:
-        dp.close()
-        raise Unknown(str(error)) from error
-    except OSError as error:
-        raise Unknown(str(error)) from error

@@ -6,7 +6,6 @@ import time
 
 from support import topo
 from support.load import Background, Cbr
-from support.packages import osken_path
 from support.ring import HOST, Ring
 
 from harness.context import Failure
@@ -141,11 +140,8 @@ class E2E(Experiment):
     def run(self, ctx, part):
         p = ctx.p
         ring = ctx.enter(Ring(5, rate=f'{LINK}bit', offload=False, use=USE, rest=REST))
-        try:
-            app = ctx.enter(ring.controller(osken_path(topo.build_directory())))
-            self.reserve(ring, app)
-        except OSError as error:
-            raise Failure(f'os-ken is needed: {error}') from error
+        app = ctx.enter(ring.controller())
+        self.reserve(ring, app)
         pauses = Pauses(ctx)
         for sender in self.senders(ring, p['seconds'] + 10):
             ctx.enter(sender)

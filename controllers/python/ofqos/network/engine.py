@@ -37,7 +37,7 @@ class Gate(transaction.Gate[List[bytes]], Protocol):
     def role(self, switch: int, role: int, generation: int) -> int:
         """-> the generation id"""
 
-    def ask(self, switch: int, request: bytes) -> Sequence[bytes]:
+    def read(self, switch: int, request: bytes) -> Sequence[bytes]:
         """A multipart request -> the reply's messages"""
 
 
@@ -207,7 +207,7 @@ class Engine:
     def difference(self, policy: Policy, switch: int) -> Rendered:
         """Raises Rejected, Unknown, NotRendered."""
         return render_all(self.dpctl, policy, policy.commands[switch],
-                          lambda request: self.gate.ask(switch, request))
+                          lambda request: self.gate.read(switch, request))
 
     def is_same(self, switch: int, known: Known) -> None:
         if known.state not in ('same', 'new'):
@@ -240,7 +240,7 @@ class Engine:
     def change(self, policy: Policy, switch: int, made: Rendered) -> Change[List[bytes]]:
         def back() -> List[bytes]:
             try:
-                return undo.undoing(self.dpctl, made, lambda request: self.gate.ask(switch, request))
+                return undo.undoing(self.dpctl, made, lambda request: self.gate.read(switch, request))
             except (NotRendered, ValueError) as error:
                 raise Rejected(str(error)) from error
         return Change(switch, made.messages, back)

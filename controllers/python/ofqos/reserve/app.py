@@ -1,51 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The application for os-ken (or Ryu): reservations along whole paths (docs/how-to/reservations.md).
+"""Reservations along whole paths (docs/how-to/reservations.md).
 
 One thread, `work`, has the engine, the hosts and the links; events of switches and clients' requests
-wait for it in a queue.  What happens is printed, one JSON object a line."""
+wait for it in a queue.  What happens is told to `say`."""
 from __future__ import annotations
 
-import json
-import os
-import sys
+import asyncio
+import logging
+import queue
+import threading
 import time
-from typing import Any, Callable, Dict, List, Optional, Set
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Set, TypeVar
 
-from .. import framework
-from ..framework import handler, hub, ofp_event, ofproto_v1_3
-from ..service import Qos
+from ..channel import Channel
+from ..flows import PACKET_IN, PORT_MAX, parse_packet_in
+from ..ports import PORT_STATUS, Port, parse_port_status
+from ..switches import Switches
 from ..transaction import Rejected, Unknown
-from . import hosts, lldp, settings, state
+from . import hosts, lldp, state
 from .engine import Engine
 from .graph import Place
-from .rest import Server
-from .switches import CONTROL, Switches
+from .settings import Settings
+from .switches import CONTROL, SwitchGate
 
 LLDP_EVERY, LLDP_LOST = 1.0, 5      # seconds; rounds, so that a pause of our own is no silence
 EDGE_AFTER, EDGE_AGAIN = 1.5, 10.0  # that nothing was heard at a port before hosts may be there
 LEAVE_EVERY = 0.1                   # between two hops of a path that is left
 RETRY_EVERY = 1.0
+SECONDS = 4.0                       # for a bundle
 MOST_WAITING = 500                  # packet-ins that wait; more are dropped
+T = TypeVar('T')
+_log = logging.getLogger(__name__)
 
 
-class Reserve(framework.App):  # type: ignore[misc]
-    """Switches, hosts, links; the engine decides."""
+class Reserve:
+    """Switches, hosts, links; the engine decides.  up(), down() and heard() are the event loop's.  OSError, ValueError:
+    the file of reservations can't be read."""
 
-    OFP_VERSIONS = [ofproto_v1_3.OFP_VERSION]
-    _CONTEXTS = {'qos': Qos}
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        path = os.environ.get('OFQOS_RESERVE_SETTINGS')
-        try:
-            self.set = settings.load(path) if path else settings.Settings()
-            guard = settings.guard(self.set.token)
-            self.switches = Switches(kwargs['qos'])
-            self.engine = Engine(self.switches, self.set.rest, self.set.paths, self.say)
-            if self.set.state:
-                self.engine.remembered, self.engine.gone = state.load(self.set.state)
-        except (OSError, ValueError) as error:
-            sys.exit(f'ofqos-reserve: {path or self.set.state}: {error}')
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, switches: Switches,
+                 say: Callable[..., None]) -> None:
+        self.set, self._say = settings, say
+        self.gate = SwitchGate(loop, switches, SECONDS)
+        self.there: Dict[int, Channel] = {}         # switches, as `work` knows them
+        self.engine = Engine(self.gate, self.set.rest, self.set.paths, self.say)
+        if self.set.state:
+            self.engine.remembered, self.engine.gone = state.load(self.set.state)
         self.hosts, self.signer = hosts.Hosts(), lldp.Signer()
         self.waiting_packets = 0
         self.left: Dict[int, float] = {}            # switch: when its connection ended
@@ -57,40 +58,41 @@ class Reserve(framework.App):  # type: ignore[misc]
         self.settle_at: Optional[float] = None
         self.next: Dict[Callable[[float], None], float] = {}
         self.changed = self.unsaved = False         # hosts or links; reservations
-        self.jobs: Any = hub.Queue()
-        hub.spawn(self.work)
-        self.server = Server(self, self.set.rest_api, guard)
+        self.jobs: 'queue.SimpleQueue[Callable[[], Any]]' = queue.SimpleQueue()
+
+    def start(self) -> None:
+        threading.Thread(target=self.work, name='reserve', daemon=True).start()
 
     def say(self, event: str, **more: Any) -> None:
         self.unsaved |= event in ('added', 'removed', 'found')
-        print(json.dumps({'at': round(time.time(), 4), 'event': event, **more}), flush=True)
+        self._say(event, **more)
 
     # ------------------------------------------------------------------ events
 
-    @handler.set_ev_cls(ofp_event.EventOFPStateChange,  # type: ignore
-                        [handler.MAIN_DISPATCHER, handler.DEAD_DISPATCHER])
-    def on_state(self, ev: Any) -> None:
-        dp = ev.datapath
-        if dp.id is not None:
-            come = ev.state == handler.MAIN_DISPATCHER
-            self.jobs.put(lambda: self.switch_up(dp) if come else self.switch_down(dp))
+    def up(self, channel: Channel) -> None:
+        self.jobs.put(lambda: self.switch_up(channel))
 
-    @handler.set_ev_cls(ofp_event.EventOFPPortStatus,   # type: ignore
-                        handler.MAIN_DISPATCHER)
-    def on_port(self, ev: Any) -> None:
-        dp, desc = ev.msg.datapath, ev.msg.desc
-        gone = ev.msg.reason == dp.ofproto.OFPPR_DELETE
-        self.jobs.put(lambda: self.port(dp, desc, gone))
+    def down(self, channel: Channel, _why: str) -> None:
+        self.jobs.put(lambda: self.switch_down(channel))
 
-    @handler.set_ev_cls(ofp_event.EventOFPPacketIn,     # type: ignore
-                        handler.MAIN_DISPATCHER)
-    def on_packet(self, ev: Any) -> None:
-        place = Place(ev.msg.datapath.id, ev.msg.match['in_port'])
-        frame, now = bytes(ev.msg.data), time.monotonic()
+    def heard(self, channel: Channel, raw: bytes) -> None:
+        """What nobody asked for"""
+        try:
+            if raw[1] == PORT_STATUS:
+                gone, port = parse_port_status(raw)
+                self.jobs.put(lambda: self.port(channel, port, gone))
+            elif raw[1] == PACKET_IN:
+                self.on_packet(channel, raw)
+        except ValueError:
+            pass                                    # it is none
+
+    def on_packet(self, channel: Channel, raw: bytes) -> None:
+        in_port, frame = parse_packet_in(raw)
+        place, now = Place(channel.datapath_id, in_port), time.monotonic()
         if frame[12:14] == lldp.ETH_TYPE.to_bytes(2, 'big'):
             sender = self.signer.sender(frame, now)
             if sender is not None and sender != place:
-                self.jobs.put(lambda: self.heard(sender, place, now))
+                self.jobs.put(partial(self.heard_of, sender, place, now))
             return
         if len(frame) < 14 or self.waiting_packets >= MOST_WAITING:
             return
@@ -99,20 +101,19 @@ class Reserve(framework.App):  # type: ignore[misc]
 
     # -------------------------------------------------------------------- work
 
-    def call(self, job: Callable[[], Any]) -> Any:
+    async def call(self, job: Callable[[], T]) -> T:
         """Has `work` do it, and waits -> what it returns, or raises"""
-        answer = hub.Queue()
+        answer: 'Future[T]' = Future()
 
         def done() -> None:
+            if not answer.set_running_or_notify_cancel():
+                return
             try:
-                answer.put((job(), None))
-            except Exception as error:      # pylint: disable=broad-except
-                answer.put((None, error))
+                answer.set_result(job())
+            except BaseException as error:          # pylint: disable=broad-except
+                answer.set_exception(error)
         self.jobs.put(done)
-        result, error = answer.get()
-        if error is not None:
-            raise error
-        return result
+        return await asyncio.wrap_future(answer)
 
     def work(self) -> None:
         while True:
@@ -120,14 +121,14 @@ class Reserve(framework.App):  # type: ignore[misc]
                 self.jobs.get(timeout=LEAVE_EVERY / 2)()
                 for _ in range(min(self.jobs.qsize(), 1000)):
                     self.jobs.get()()
-            except hub.QueueEmpty:
+            except queue.Empty:
                 pass
             except Exception:               # pylint: disable=broad-except
-                self.logger.exception('a job failed')
+                _log.exception('a job failed')
             try:
                 self.turn()
             except Exception:               # pylint: disable=broad-except
-                self.logger.exception('a turn failed')
+                _log.exception('a turn failed')
 
     def turn(self) -> None:
         now = time.monotonic()
@@ -160,20 +161,20 @@ class Reserve(framework.App):  # type: ignore[misc]
 
     # ---------------------------------------------------------- switches, ports
 
-    def switch_up(self, dp: Any) -> None:
-        now, switch = time.monotonic(), dp.id
-        self.switches.dps[switch] = dp
+    def switch_up(self, channel: Channel) -> None:
+        now, switch = time.monotonic(), channel.datapath_id
+        self.there[switch] = channel
         self.left.pop(switch, None)
         try:
-            self.switches.set_up(dp)
-            self.learn_again(dp)
+            self.gate.set_up(switch)
+            self.learn_again(switch)
+            ports = self.gate.ports(switch)
         except (Rejected, Unknown) as error:
             self.say('refused', switch=f'{switch:x}', why=str(error))
-            dp.close()
+            self.gate.loop.call_soon_threadsafe(channel.close, str(error))
             return
-        ports = {no: desc for no, desc in dp.ports.items() if no < dp.ofproto.OFPP_MAX}
-        capacity = {no: self.set_link(dp, desc) for no, desc in ports.items()}
-        down = [no for no, desc in ports.items() if not is_up(dp, desc)]
+        capacity = {no: self.set_link(switch, port) for no, port in ports.items()}
+        down = [no for no, port in ports.items() if not is_up(port)]
         for place in [place for place in self.up_at if place.switch == switch]:
             del self.up_at[place]
         self.up_at.update({Place(switch, no): now for no in ports if no not in down})
@@ -184,42 +185,43 @@ class Reserve(framework.App):  # type: ignore[misc]
         self.changed = True
         self.say('switch', switch=f'{switch:x}', ports=sorted(ports))
 
-    def learn_again(self, dp: Any) -> None:
+    def learn_again(self, switch: int) -> None:
         """Hosts that a controller before this one has learnt there."""
-        self.forwarding[dp.id] = self.switches.others(dp.id)
-        for port, mac, _ in self.forwarding[dp.id]:
+        self.forwarding[switch] = self.gate.others(switch)
+        for port, mac, _ in self.forwarding[switch]:
             if port and mac:
-                self.hosts.place.setdefault(mac, Place(dp.id, port))
+                self.hosts.place.setdefault(mac, Place(switch, port))
 
-    def set_link(self, dp: Any, desc: Any) -> int:
-        place = Place(dp.id, desc.port_no)
-        rate = self.set.rate(place, desc.curr_speed * 1000)
-        if not is_up(dp, desc) and not rate:        # a link that is down tells no speed
+    def set_link(self, switch: int, port: Port) -> int:
+        place = Place(switch, port.number)
+        rate = self.set.rate(place, port.speed)
+        if not is_up(port) and not rate:            # a link that is down tells no speed
             return self.engine.books.capacity.get(place, 0)
-        why = self.switches.set_link(dp, desc.port_no, rate) if rate else 'its speed is not known'
+        why = self.gate.set_link(switch, port.number, rate) if rate else 'its speed is not known'
         if why:
             self.say('not used', place=str(place), why=why)
         return 0 if why else rate
 
-    def is_current(self, dp: Any) -> bool:
+    def is_current(self, channel: Channel) -> bool:
         """Not a connection whose switch has come by a newer one"""
-        return self.switches.dps.get(dp.id) is dp
+        return self.there.get(channel.datapath_id) is channel
 
-    def switch_down(self, dp: Any) -> None:
-        if self.is_current(dp):
-            del self.switches.dps[dp.id]
-            self.engine.switch_down(dp.id)
-            self.left[dp.id] = time.monotonic()
-            self.say('switch away', switch=f'{dp.id:x}')
+    def switch_down(self, channel: Channel) -> None:
+        switch = channel.datapath_id
+        if self.is_current(channel):
+            del self.there[switch]
+            self.engine.switch_down(switch)
+            self.left[switch] = time.monotonic()
+            self.say('switch away', switch=f'{switch:x}')
 
-    def port(self, dp: Any, desc: Any, gone: bool) -> None:
-        place = Place(dp.id, desc.port_no)
-        if not self.is_current(dp) or place.port >= dp.ofproto.OFPP_MAX:
+    def port(self, channel: Channel, port: Port, gone: bool) -> None:
+        place = Place(channel.datapath_id, port.number)
+        if not self.is_current(channel) or place.port >= PORT_MAX:
             return
-        up = not gone and is_up(dp, desc)
+        up = not gone and is_up(port)
         capacity = self.engine.books.capacity.get(place, 0)
         if up:
-            capacity = self.set_link(dp, desc)
+            capacity = self.set_link(place.switch, port)
             self.up_at.setdefault(place, time.monotonic())
             self.next.pop(self.send_lldp, None)
         else:
@@ -246,8 +248,8 @@ class Reserve(framework.App):  # type: ignore[misc]
 
     def both_connected(self, sender: Place) -> bool:
         peer = self.engine.graph.peer(sender)
-        return sender.switch in self.switches.dps and \
-            (peer is None or peer.switch in self.switches.dps)
+        return sender.switch in self.there and \
+            (peer is None or peer.switch in self.there)
 
     def forget_places(self, gone: Callable[[Place], bool]) -> None:
         for place in [place for place in self.heard_in if gone(place)]:
@@ -259,9 +261,9 @@ class Reserve(framework.App):  # type: ignore[misc]
     def send_lldp(self, now: float) -> None:
         self.round += 1
         for place in list(self.up_at):
-            dp = self.switches.dps.get(place.switch)
-            if dp is not None:
-                self.switches.send(dp, [place.port], self.signer.frame(place, now), CONTROL)
+            channel = self.there.get(place.switch)
+            if channel is not None:
+                self.gate.send_out(channel, [place.port], self.signer.frame(place, now), CONTROL)
 
     def packet(self, place: Place, frame: bytes) -> None:
         self.waiting_packets -= 1
@@ -277,8 +279,8 @@ class Reserve(framework.App):  # type: ignore[misc]
         elif target is None and edge and frame[:6] != lldp.OWN_MAC:
             self.flood(frame, now, place)
 
-    def heard(self, sender: Place, receiver: Place, now: float) -> None:
-        if sender.switch not in self.switches.dps or receiver.switch not in self.switches.dps:
+    def heard_of(self, sender: Place, receiver: Place, now: float) -> None:
+        if sender.switch not in self.there or receiver.switch not in self.there:
             return
         self.heard_in[sender] = self.round
         self.link_at[sender] = self.link_at[receiver] = now
@@ -306,9 +308,9 @@ class Reserve(framework.App):  # type: ignore[misc]
             self.send(switch, some, frame)
 
     def send(self, switch: int, ports: List[int], frame: bytes) -> None:
-        dp = self.switches.dps.get(switch)
-        if dp is not None:
-            self.switches.send(dp, ports, frame)
+        channel = self.there.get(switch)
+        if channel is not None:
+            self.gate.send_out(channel, ports, frame)
 
     def ask_for(self, address: str) -> None:
         """Hosts are asked who has it; the answer is learnt."""
@@ -318,16 +320,14 @@ class Reserve(framework.App):  # type: ignore[misc]
         """Packets without a reservation go by the fewest hops.  While links are still being found
         nothing is taken away that led somewhere."""
         wanted = hosts.others(self.hosts, self.engine.graph)
-        for switch, dp in self.switches.dps.items():
+        for switch, channel in self.there.items():
             old, new = self.forwarding.get(switch, set()), wanted.get(switch, set())
             if not self.engine.settled:
                 known = {(other.port_in, other.mac) for other in new}
                 new = new | {o for o in old if (o.port_in, o.mac) not in known}
-            self.switches.forward(dp, old, new)
+            self.gate.forward(channel, old, new)
             self.forwarding[switch] = new
 
 
-def is_up(dp: Any, desc: Any) -> bool:
-    o = dp.ofproto
-    down: Set[int] = {desc.config & o.OFPPC_PORT_DOWN, desc.state & o.OFPPS_LINK_DOWN}
-    return down == {0}
+def is_up(port: Port) -> bool:
+    return port.enabled and port.up

@@ -10,17 +10,21 @@
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 import os
+import signal
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import commandline, secure
+from ..switches import Switches
 from ..units import format_rate
-from .settings import token_file
+from . import settings
 
 
 LOOKS = 'list', 'show', 'topology', 'paths'
@@ -29,7 +33,7 @@ LOOKS = 'list', 'show', 'topology', 'paths'
 def token(path: Optional[str]) -> Dict[str, str]:
     """The header with the file's first token; none where it can't be read, which the service then says."""
     try:
-        with open(path or token_file(), encoding='ascii') as f:
+        with open(path or settings.token_file(), encoding='ascii') as f:
             return {'Authorization': f'Bearer {f.readline().strip()}'}
     except (OSError, ValueError) as error:
         if path:
@@ -124,9 +128,11 @@ def parser() -> argparse.ArgumentParser:
                       help="for what changes something: the service's (default: where a service of the same user has it)")
     made.add_argument('--json', action='store_true', help='as the REST interface answers')
     commands = made.add_subparsers(dest='command', required=True)
-    run = commands.add_parser('run', help='the application; switches connect to it')
+    run = commands.add_parser('run', help='the service; switches connect to it')
     run.add_argument('--settings', metavar='FILE', help='JSON; ofqos/reserve/settings.py')
     run.add_argument('--listen', default='127.0.0.1:6653', help='for switches (%(default)s)')
+    run.add_argument('--connect', action='append', default=[], metavar='ADDRESS',
+                     help='a switch that waits for controllers: unix:PATH, tcp:HOST[:PORT]; may be given again')
     secure.add_tls_options(run.add_argument_group('TLS to switches: all three or none'))
     add = commands.add_parser('add', help='a rate on every hop, or on none')
     add.add_argument('name')
@@ -151,17 +157,45 @@ def parser() -> argparse.ArgumentParser:
 
 
 def start(args: argparse.Namespace) -> None:
-    if args.settings:
-        os.environ['OFQOS_RESERVE_SETTINGS'] = args.settings
-    host, _, port = args.listen.rpartition(':')
     try:
-        secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+        asyncio.run(_run(args))
     except (ValueError, OSError) as error:
         sys.exit(f'ofqos-reserve: {error}')
-    from .. import run      # pylint: disable=import-outside-toplevel  (os-ken is needed here only)
-    run.main([f'--ofp-listen-host={host}', f'--ofp-{"ssl" if args.certificate else "tcp"}-listen-port={port}',
-              *([f'--ctl-privkey={args.private_key}', f'--ctl-cert={args.certificate}', f'--ca-certs={args.ca_cert}']
-                if args.certificate else []), 'ofqos.reserve.app'])
+    except ImportError as error:
+        sys.exit(f'ofqos-reserve: {error}: apt-get install python3-aiohttp, or pip install aiohttp')
+
+
+def _say(event: str, **more: Any) -> None:
+    """One JSON object a line"""
+    print(json.dumps({'at': round(time.time(), 4), 'event': event, **more}), flush=True)
+
+
+async def _run(args: argparse.Namespace) -> None:
+    # What needs aiohttp: the commands do without.
+    from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from .app import Reserve                            # pylint: disable=import-outside-toplevel
+    from .rest import Server                            # pylint: disable=import-outside-toplevel
+    try:
+        made = settings.load(args.settings) if args.settings else settings.Settings()
+        guard = settings.guard(made.token)
+    except (ValueError, OSError) as error:
+        raise ValueError(f'{args.settings}: {error}') from None
+    tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+    http = HttpServer(HttpSettings(connections=64, name='ofqos-reserve'))
+    switches = Switches(args.connect, [f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
+                        turned=lambda why: _say('turned away', why=why))
+    app = Reserve(made, asyncio.get_running_loop(), switches, _say)
+    switches.followers.append(app)
+    Server(app, http, guard)
+    over = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    host, _, port = made.rest_api.rpartition(':')
+    await http.start(host.strip('[]'), int(port))
+    app.start()
+    async with switches:
+        await over.wait()
+    os._exit(0)         # the engine may be waiting for a switch
 
 
 def ask(args: argparse.Namespace) -> Tuple[Any, Any]:

@@ -68,10 +68,11 @@ def guard(path: Optional[str]) -> Guard:
 
 def load(path: str) -> Settings:
     """OSError, or ValueError that says what is wrong."""
-    return fill(Settings(), path, _checked)
+    return fill(Settings(), path, checked)
 
 
-def _checked(key: str, value: Any) -> Any:
+def checked(key: str, value: Any) -> Any:
+    """What the field becomes.  ValueError says what would be right."""
     if key == 'link':
         return parse_rate(str(value))
     if key == 'links' and isinstance(value, dict):

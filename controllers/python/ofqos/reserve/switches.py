@@ -2,17 +2,18 @@
 """The gate to real switches: steps as messages, and what switches tell as parts."""
 from __future__ import annotations
 
-import ipaddress
-from typing import Any, Dict, List, Optional, Sequence, Set
+from typing import Any, Dict, List, Optional, Sequence, Set, Union
 
-from .. import framework  # noqa: F401  (before the service)
-from ..replies import Entry
+from .. import flows, gate, wire
+from ..channel import Build, Channel, joined
+from ..greeting import greet
+from ..ports import Port, ask_ports, parse_ports
+from ..replies import Entry, parse_dump
 from ..request import Request, request
-from ..service import Qos
-from ..transaction import Bundles, Rejected, Unknown, asked
+from ..transaction import Rejected, Unknown
 from .hosts import Other
 from .lldp import ETH_TYPE
-from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Match, Part, Queue, Step, flow_of
+from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Part, Queue, Step, flow_of
 
 # Tables.  SOURCES has what comes from hosts that are known and from other switches, all else is for the
 # controller; DESTINATIONS leads to hosts.
@@ -27,25 +28,22 @@ SECONDS = 4.0                       # for an answer
 BEHIND, SOME_FRAMES, MOST_BEHIND = 0.05, 4000, 1 << 20  # seconds, bytes
 
 
-class Switches(Bundles):
-    """Those that are connected."""
-
-    def __init__(self, qos: Qos) -> None:
-        super().__init__(qos, SECONDS)
-
-    # -------------------------------------------------------------------- gate
+class SwitchGate(gate.SwitchGate):
+    """Those that are connected.  All methods raise Rejected or Unknown."""
 
     def prepare(self, switch: int, steps: Sequence[Step]) -> Any:
-        dp = self._dp(switch)
-        return self.give(dp, [message(dp, step) for step in steps])
+        return self.give(switch, [message(step) for step in steps])
 
     def read(self, switch: int) -> List[Part]:
-        dp = self._dp(switch)
-        entries = asked(dp, lambda: self.qos.dump(dp, timeout=SECONDS))
-        flows = asked(dp, lambda: self.qos.flows(dp, COOKIE, COOKIE_MASK, SECONDS))
-        found: List[Part] = [_queue(entry) for entry in entries if _is_ours(entry)]
-        found += [part for part in map(_flow, flows) if part]
+        found: List[Part] = [_queue(entry) for entry in self._dump(switch, wire.ask_dump) if _is_ours(entry)]
+        found += [part for part in map(_flow, self._flows(switch, COOKIE)) if part]
         return found
+
+    def _dump(self, switch: int, build: Build) -> List[Entry]:
+        return parse_dump(joined(self.ask(switch, build)))
+
+    def _flows(self, switch: int, cookie: int) -> List[flows.Flow]:
+        return flows.parse_flows(joined(self.ask(switch, lambda xid: flows.ask_flows(xid, cookie, COOKIE_MASK)), 8))
 
     def backlog(self, switch: int, port: int, queue: int) -> int:
         return max((entry.counters.backlog_packets for entry in self.entries(switch, port, queue)),
@@ -53,93 +51,85 @@ class Switches(Bundles):
 
     def entries(self, switch: int, port: int, queue: int) -> List[Entry]:
         """A queue, with its counters"""
-        dp = self._dp(switch)
-        found: List[Entry] = asked(dp, lambda: self.qos.dump(dp, port, queue, timeout=SECONDS))
-        return [entry for entry in found if entry.is_class]
+        return [entry for entry in self._dump(switch, lambda xid: wire.ask_dump(xid, port, queue)) if entry.is_class]
+
+    def ports(self, switch: int) -> Dict[int, Port]:
+        return {number: port for number, port in parse_ports(joined(self.ask(switch, ask_ports), 8)).items()
+                if number < flows.PORT_MAX}
 
     # -------------------------------------------------------------- other flows
 
-    def set_up(self, dp: Any) -> None:
+    def set_up(self, switch: int) -> None:
         """What every switch has: LLDP to the controller, and the way to the other tables."""
-        p, o = dp.ofproto_parser, dp.ofproto
-        ask = [p.OFPActionOutput(o.OFPP_CONTROLLER, o.OFPCML_NO_BUFFER)]
-        apply = p.OFPInstructionActions(o.OFPIT_APPLY_ACTIONS, ask)
-        band = p.OFPMeterBandDrop(MOST_A_SECOND, MOST_A_SECOND)
-        meters = [p.OFPMeterMod(dp, o.OFPMC_DELETE, 0, METER),
-                  p.OFPMeterMod(dp, o.OFPMC_ADD, o.OFPMF_PKTPS | o.OFPMF_BURST, METER, [band])]
-        asked(dp, lambda: self.qos.bundle(
-            dp, *meters, p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=HIGHEST,
-                             match=p.OFPMatch(eth_type=ETH_TYPE), instructions=[apply]),
-            p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=RESERVED, priority=0,
-                         instructions=[p.OFPInstructionGotoTable(SOURCES)]),
-            *(p.OFPFlowMod(dp, cookie=BASE_COOKIE, table_id=table, priority=0,
-                            instructions=[p.OFPInstructionMeter(METER), apply])
-              for table in (SOURCES, DESTINATIONS)), timeout=SECONDS))
+        wanted = [flows.Flow(RESERVED, HIGHEST, BASE_COOKIE, flows.exactly({'eth_type': ETH_TYPE}), out=flows.CONTROLLER),
+                  flows.Flow(RESERVED, 0, BASE_COOKIE, {}, goto=SOURCES),
+                  *(flows.Flow(table, 0, BASE_COOKIE, {}, out=flows.CONTROLLER, meter=METER)
+                    for table in (SOURCES, DESTINATIONS))]
+        self.use(switch, lambda channel: greet(channel, packets=True))
+        self._bundle(switch, [lambda xid: flows.delete_meter(xid, METER),
+                              lambda xid: flows.add_meter(xid, METER, MOST_A_SECOND), *(_added(flow) for flow in wanted)])
 
-    def set_link(self, dp: Any, port: int, rate: int) -> Optional[str]:
+    def _bundle(self, switch: int, changes: Sequence[Union[Request, Build]]) -> None:
+        self.use(switch, lambda channel: channel.commit(changes, self.seconds))
+
+    def set_link(self, switch: int, port: int, rate: int) -> Optional[str]:
         """The port's total, and the queue of LLDP; -> why not.  A link that has become slower has more reserved, until
         its reservations have found another way."""
         least = min(rate, max(CONTROL_LEAST, rate // CONTROL_PART))
         try:
-            asked(dp, lambda: self.qos.bundle(
-                dp, request('htb', 'replace', port, 0, rate=rate, ceil=rate, oversubscribe=1),
-                request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp'),
-                timeout=SECONDS))
+            self._bundle(switch, [request('htb', 'replace', port, 0, rate=rate, ceil=rate, oversubscribe=1),
+                                  request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp')])
         except (Rejected, Unknown) as error:
             return str(error)
         return None
 
-    def forward(self, dp: Any, old: Set[Other], new: Set[Other]) -> None:
+    def forward(self, channel: Channel, old: Set[Other], new: Set[Other]) -> None:
         """Nobody waits.  What is changed is replaced, not taken away before."""
         changed = {(other.port_in, other.mac) for other in new - old}
-        for other in sorted(old - new):
-            if (other.port_in, other.mac) not in changed:
-                dp.send_msg(other_flow(dp, other, delete=True))
-        for other in sorted(new - old):
-            dp.send_msg(other_flow(dp, other))
+        self.send(channel, [_deleted(other_flow(other)) for other in sorted(old - new)
+                            if (other.port_in, other.mac) not in changed] +
+                  [_added(other_flow(other)) for other in sorted(new - old)])
 
     def others(self, switch: int) -> Set[Other]:
         """What forward() has left there."""
-        dp = self._dp(switch)
-        flows = asked(dp, lambda: self.qos.flows(dp, HOST_COOKIE, COOKIE_MASK, SECONDS))
         found = set()
-        for flow in flows:
-            outs = [action.port for instruction in flow.instructions
-                    for action in getattr(instruction, 'actions', ())]
-            found.add(Other(flow.match.get('in_port') or 0,
-                            flow.match.get('eth_src') or flow.match.get('eth_dst') or '',
-                            outs[0] if outs else 0))
+        for flow in self._flows(switch, HOST_COOKIE):
+            match = flows.values(flow.match) if all(mask is None for _, mask in flow.match.values()) else {}
+            found.add(Other(int(match.get('in_port', 0)), str(match.get('eth_src') or match.get('eth_dst') or ''),
+                            flow.out or 0))
         return found
 
-    def send(self, dp: Any, ports: Sequence[int], frame: bytes, queue: Optional[int] = None) -> None:
+    def send_out(self, channel: Channel, ports: Sequence[int], frame: bytes, queue: Optional[int] = None) -> None:
         """Out of these ports."""
-        p, o = dp.ofproto_parser, dp.ofproto
-        first = [p.OFPActionSetQueue(queue)] if queue else []
         if ports:
-            dp.send_msg(p.OFPPacketOut(dp, buffer_id=o.OFP_NO_BUFFER, in_port=o.OFPP_CONTROLLER,
-                                       data=frame, actions=[*first, *(p.OFPActionOutput(n) for n in ports)]))
+            self.send(channel, [lambda xid: flows.packet_out(xid, ports, frame, queue)])
 
 
-def other_flow(dp: Any, other: Other, delete: bool = False) -> Any:
-    p, o = dp.ofproto_parser, dp.ofproto
+def _added(flow: flows.Flow) -> Build:
+    return lambda xid: flows.flow_mod(flows.ADD, flow, xid)
+
+
+def _deleted(flow: flows.Flow) -> Build:
+    return lambda xid: flows.flow_mod(flows.DELETE_STRICT, flow, xid)
+
+
+def other_flow(other: Other) -> flows.Flow:
     known = other.port_in != 0
     match: Dict[str, Any] = {'in_port': other.port_in} if known else {'eth_dst': other.mac}
     if known and other.mac:
         match['eth_src'] = other.mac
-    words = {'table_id': SOURCES if known else DESTINATIONS, 'priority': 1 if other.mac else 2,
-             'match': p.OFPMatch(**match)}
-    if delete:
-        return p.OFPFlowMod(dp, command=o.OFPFC_DELETE_STRICT, out_port=o.OFPP_ANY,
-                            out_group=o.OFPG_ANY, **words)
-    then = p.OFPInstructionGotoTable(DESTINATIONS) if known else p.OFPInstructionActions(
-        o.OFPIT_APPLY_ACTIONS, [p.OFPActionOutput(other.port_out)])
-    return p.OFPFlowMod(dp, cookie=HOST_COOKIE, instructions=[then], **words)
+    return flows.Flow(SOURCES if known else DESTINATIONS, 1 if other.mac else 2, HOST_COOKIE, flows.exactly(match),
+                      out=None if known else other.port_out, goto=DESTINATIONS if known else None)
 
 
-def message(dp: Any, step: Step) -> Any:
-    """A step as a request, or as the framework's flow-mod"""
-    return _queue_request(step.verb, step.part) if isinstance(step.part, Queue) else \
-        _flow_mod(dp, step.verb, step.part)
+def message(step: Step) -> Union[Request, Build]:
+    """A step as a request, or as a flow-mod"""
+    if isinstance(step.part, Queue):
+        return _queue_request(step.verb, step.part)
+    part = step.part
+    flow = flows.Flow(RESERVED, PRIORITY + len(part.match), part.cookie(),
+                      flows.exactly({'in_port': part.in_port, **dict(part.match)}), part.id, part.out_port)
+    return _deleted(flow) if step.verb == 'del' else _added(flow)
 
 
 def _queue_request(verb: str, queue: Queue) -> Request:
@@ -157,18 +147,6 @@ def buckets(queue: Queue) -> Dict[str, int]:
         {name: min(size, MOST_BEHIND) for name, size in found.items()}
 
 
-def _flow_mod(dp: Any, verb: str, flow: Flow) -> Any:
-    p, o = dp.ofproto_parser, dp.ofproto
-    match = p.OFPMatch(in_port=flow.in_port, **dict(flow.match))
-    words = {'table_id': RESERVED, 'priority': PRIORITY + len(flow.match), 'match': match}
-    if verb == 'del':
-        return p.OFPFlowMod(dp, command=o.OFPFC_DELETE_STRICT, out_port=o.OFPP_ANY,
-                            out_group=o.OFPG_ANY, **words)
-    actions = [p.OFPActionSetQueue(flow.id), p.OFPActionOutput(flow.out_port)]
-    return p.OFPFlowMod(dp, cookie=flow.cookie(), instructions=[
-        p.OFPInstructionActions(o.OFPIT_APPLY_ACTIONS, actions)], **words)
-
-
 def _is_ours(entry: Entry) -> bool:
     return (entry.is_class and entry.config.scheduler.name == 'htb'
             and FIRST_ID <= entry.class_id <= LAST_ID and not entry.config.params.get('direction'))
@@ -180,20 +158,13 @@ def _queue(entry: Entry) -> Queue:
     return Queue(entry.class_id, entry.port, rate, ceil, str(values.get('name', '')))
 
 
-def _flow(stats: Any) -> Optional[Flow]:
+def _flow(flow: flows.Flow) -> Optional[Flow]:
     """None: it is none of reservations, whatever its cookie says."""
-    values = dict(stats.match.items())
-    outs = [action.port for instruction in stats.instructions
-            for action in getattr(instruction, 'actions', ()) if hasattr(action, 'port')]
-    if 'in_port' not in values or len(outs) != 1:
+    try:
+        values = flows.values(flow.match)
+    except ValueError:
         return None
-    in_port = values.pop('in_port')
-    return flow_of(stats.cookie, in_port, outs[0], plain(values))
-
-
-def plain(values: Dict[str, Any]) -> Match:
-    """A match as words.matches() has it"""
-    for name in 'ipv6_src', 'ipv6_dst':
-        if isinstance(values.get(name), str):
-            values[name] = str(ipaddress.IPv6Address(values[name]))
-    return tuple(sorted(values.items()))
+    if 'in_port' not in values or flow.out is None:
+        return None
+    in_port = int(values.pop('in_port'))
+    return flow_of(flow.cookie, in_port, flow.out, tuple(sorted(values.items())))

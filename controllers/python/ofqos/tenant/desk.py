@@ -8,10 +8,11 @@ import asyncio
 import time
 from typing import Any, Callable, Dict, List, Optional
 
+from ..flows import ADD, DELETE_STRICT, Flow
 from ..request import request
 from . import model
-from .link import ADD, DELETE_STRICT, Change, Flow, Link
-from .model import Bad, Connection, Holdings, Tables, Transfer
+from .link import Change, Link
+from .model import Bad, Connection, Holdings, Tables, Transfer, onward
 from .rights import DIRECTIONS, Denied, Rights
 from .usage import UsageLog
 
@@ -59,7 +60,7 @@ class Desk:
         changes: List[Change] = []
         for table, goto in ((self.tables.sends, self.tables.receives), (self.tables.receives, self.tables.then)):
             if not any(f.priority == 0 and not f.match for f in await self.link.flows(table=table)):
-                changes.append((ADD, Flow(table, 0, 0x54 << 56, {}, None, goto)))
+                changes.append((ADD, Flow(table, 0, 0x54 << 56, {}, None, *onward(goto))))
         await self.link.commit(changes)
 
     # ------------------------------------------------------------------ groups

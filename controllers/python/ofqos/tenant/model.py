@@ -12,9 +12,10 @@ import re
 from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
+from ..flows import ADD, DELETE_STRICT, NORMAL, Flow, Match
 from ..replies import Entry
 from ..request import Request, request
-from .link import ADD, DELETE_STRICT, Change, Flow, Match
+from .link import Change
 from .rights import DIRECTIONS, Denied, Network, Rights
 
 PPM = 10 ** 6
@@ -26,6 +27,11 @@ QUEUE_MASK = 0xffff
 
 class Bad(ValueError):
     """What was sent is no request of this service (HTTP 400)."""
+
+
+def onward(goto: Optional[int]) -> Tuple[Optional[int], Optional[int]]:
+    """Where a packet goes on: to that table, or as a switch forwards by itself -> a flow's port and table"""
+    return (NORMAL, None) if goto is None else (None, goto)
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ class Connection:
     def flow(self, rights: Rights, tables: Tables, direction: str, queue: int, priority: int) -> Flow:
         sends = direction == 'in'
         return Flow(tables.sends if sends else tables.receives, priority, rights.cookie | queue,
-                    self.match(direction, rights.port), queue, tables.receives if sends else tables.then)
+                    self.match(direction, rights.port), queue, *onward(tables.receives if sends else tables.then))
 
     @classmethod
     def from_match(cls, match: Match, direction: str) -> Optional['Connection']:
