@@ -161,7 +161,7 @@ def test_wrong_requests(ring):
         assert Rest(ring.switch_ns)('POST', '/reservations', good)[0] == 401
         assert Rest(ring.switch_ns)('DELETE', '/reservations/x')[0] == 401
         assert Rest(ring.switch_ns)('GET', '/reservations') == (200, [])
-        for method, path, status in (('GET', '/', 404), ('PUT', '/topology', 501),
+        for method, path, status in (('GET', '/', 404), ('PUT', '/topology', 405),
                                      ('POST', '/topology', 405), ('GET', '/paths?from=1:1', 400),
                                      ('POST', '/reservations/x/move', 404)):
             assert app.rest(method, path, {} if method == 'POST' else None)[0] == status

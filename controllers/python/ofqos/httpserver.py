@@ -24,7 +24,6 @@ from .guard import foreign, is_loopback
 from .limits import Rate, origin
 
 BODY_MAX, UNREAD_MAX = 64 << 10, 256 << 10
-HEADERS_MAX = 100
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -167,7 +166,7 @@ class HttpServer:
         self.app = web.Application(client_max_size=BODY_MAX, middlewares=[self._served])
         self.local = False                      # it listens on a loopback address
         self.closing: List[Callable[[], Awaitable[None]]] = []  # what ends before connections do
-        self.headers = {'Cache-Control': 'no-store'}            # of every answer that does not say otherwise
+        self.headers = {'Cache-Control': 'no-store', 'Server': settings.name}      # of every answer that does not say otherwise
         self._how: Dict[str, Any] = {}          # aiohttp makes connections
         self._rates = Rate(settings.address_rate, settings.address_burst)
         self._listening: Optional[asyncio.AbstractServer] = None
@@ -197,8 +196,6 @@ class HttpServer:
             wait = self._rates.take(address(request))
             if wait:
                 return problem(429, 'rate', 'too many requests', wait)
-            if len(request.headers) > HEADERS_MAX:
-                return problem(431, 'request', f'more than {HEADERS_MAX} headers')
             return await handler(request)
         except Denied as e:
             return error(e.status, str(e), e.after)

@@ -1,18 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program: switches come and go, and tell of what happens.  What happens is printed, one JSON object a line."""
+"""A policy at switches that come and go, and tell of what happens."""
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import queue
-import signal
-import ssl
 import struct
-import threading
 import time
-from functools import partial
-from typing import Any, Callable, Dict, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict
 
 from .. import changes, wire
 from ..channel import Channel
@@ -22,75 +15,38 @@ from .schema import Wrong
 from .service import Instance, Options
 from .switches import SwitchGate
 
-MOST_LINES = 100000             # that wait for a slow reader; then some are lost, and the next says how many
 FLOW_REMOVED, DELETED = 11, 2   # OFPRR_DELETE
 
 
-def _in_thread(do: Callable[[], object]) -> None:
-    threading.Thread(target=do, daemon=True).start()
-
-
 class App:
-    """Has an Instance; `up`, `down`, `heard` and `turned` are of the event loop."""
+    """Has an Instance; up(), down() and heard() are of the event loop, `say` of any thread.  OSError, Wrong."""
 
-    def __init__(self, options: Options, dial: Sequence[str], listen: Sequence[str],
-                 tls: Tuple[Optional[ssl.SSLContext], Optional[ssl.SSLContext]]) -> None:
-        self.options = options
-        self.lines: 'queue.Queue[str]' = queue.Queue(MOST_LINES)
-        self.lost = 0
-        threading.Thread(target=self.print_lines, daemon=True).start()
-        self.switches = Switches(dial, listen, tls=tls[0], listen_tls=tls[1], up=self.up, down=self.down,
-                                 heard=self.heard, turned=lambda why: self.say('turned away', why=why))
-        self.instance = Instance(options, SwitchGate(asyncio.get_running_loop(), self.switches), self.say)
+    def __init__(self, options: Options, loop: asyncio.AbstractEventLoop, switches: Switches,
+                 say: Callable[..., None]) -> None:
+        self.options, self.say = options, say
+        self.instance = Instance(options, SwitchGate(loop, switches), say)
         self.server = Server(options.state, self.instance.handle)
+        switches.followers.append(self)
 
-    async def run(self) -> None:
-        """Ends by leave() or end().  OSError: it can't listen."""
-        loop = asyncio.get_running_loop()
-        for signum, do in (signal.SIGTERM, self.leave), (signal.SIGINT, self.leave), (signal.SIGHUP, self.reload):
-            loop.add_signal_handler(signum, partial(_in_thread, do))
-        async with self.switches:
-            self.instance.start()
-            if self.options.once:
-                _in_thread(self.once)
-            await asyncio.Event().wait()
-
-    def say(self, event: str, **more: Any) -> None:
-        if self.options.once:
-            return
-        lost, self.lost = self.lost, 0
-        try:
-            self.lines.put_nowait(json.dumps({'at': round(time.time(), 4), 'event': event, **more,
-                                              **({'lost': lost} if lost else {})}))
-        except queue.Full:
-            self.lost = lost + 1
-
-    def print_lines(self) -> None:
-        """In a thread of its own: whoever reads slowly delays no switch."""
-        while True:
-            print(self.lines.get(), flush=True)
-
-    def leave(self) -> None:
-        """A step is finished, or taken back, before the end."""
-        self.instance.end()
-        os._exit(0)
+    def start(self) -> None:
+        self.instance.start()
 
     def reload(self) -> None:
-        """SIGHUP: the file is read again."""
+        """The file is read again; in a thread, as it makes a step."""
         if self.options.policy:
             found = self.instance.handle({'command': 'apply', 'file': self.options.policy})
             if 'error' in found:
                 self.say('refused', why=found['error'])
 
-    def once(self) -> None:
-        """The command, when the switches are there; and the end"""
-        until = time.monotonic() + self.options.wait
+    def once(self) -> Dict[str, Any]:
+        """The command, when the switches are there; in a thread -> what came of it"""
         asked = self.options.once
+        assert asked
+        until = time.monotonic() + self.options.wait
         try:
             policy = self.instance._policy(asked)       # pylint: disable=protected-access
         except (Wrong, OSError) as error:
-            self.end({'error': str(error)})
-            return
+            return {'error': str(error)}
         standing = self.instance.standing
         standing.want(policy.revision)
         self.instance.engine.next = policy
@@ -100,11 +56,7 @@ class App:
             if there >= set(policy.switches) and (standing.active or asked['command'] != 'apply'):
                 break
             time.sleep(0.05)
-        self.end(self.instance.handle(asked))
-
-    def end(self, found: Dict[str, Any]) -> None:
-        print(json.dumps(found), flush=True)
-        os._exit(1 if 'error' in found else 0)
+        return self.instance.handle(asked)
 
     # ------------------------------------------------------------------ events
 

@@ -19,11 +19,16 @@ import asyncio
 import json
 import os
 import re
+import signal
 import sys
-from typing import Any, Dict, List, Optional
+import threading
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional
 
 from .. import commandline, secure
 from ..address import parse_address
+from ..events import Printer
+from ..switches import Switches
 from . import control, nothing
 from .app import App
 from .dpctl import Dpctl
@@ -98,16 +103,42 @@ def check(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def start(args: argparse.Namespace, options: Options) -> int:
-    """The instance; returns only where it can't begin."""
-    async def run() -> None:
-        tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
-        dial, listen = (addresses(texts, 'tls' if tls[0] else 'tcp') for texts in (args.connect, [args.listen]))
-        await App(options, dial, listen, tls).run()
+    """The instance, or one that does one command and ends; returns only where it can't begin."""
     try:
-        asyncio.run(run())
+        asyncio.run(_run(args, options))
     except (Wrong, ValueError, OSError) as error:
         print(f'ofqos-network: {error}', file=sys.stderr)
     return 1
+
+
+async def _run(args: argparse.Namespace, options: Options) -> None:
+    loop = asyncio.get_running_loop()
+    say = (lambda event, **more: None) if options.once else Printer().say
+    tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+    dial, listen = (addresses(texts, 'tls' if tls[0] else 'tcp') for texts in (args.connect, [args.listen]))
+    switches = Switches(dial, listen, tls=tls[0], listen_tls=tls[1], turned=lambda why: say('turned away', why=why))
+    app = App(options, loop, switches, say)
+
+    def leave() -> None:
+        """A step is finished, or taken back, before the end."""
+        app.instance.end()
+        os._exit(0)
+
+    def once() -> None:
+        found = app.once()
+        print(json.dumps(found), flush=True)
+        os._exit(1 if 'error' in found else 0)
+    for signum, do in (signal.SIGTERM, leave), (signal.SIGINT, leave), (signal.SIGHUP, app.reload):
+        loop.add_signal_handler(signum, partial(in_thread, do))
+    async with switches:
+        app.start()
+        if options.once:
+            in_thread(once)
+        await asyncio.Event().wait()
+
+
+def in_thread(do: Callable[[], object]) -> None:
+    threading.Thread(target=do, daemon=True).start()
 
 
 def addresses(texts: List[Optional[str]], kind: str) -> List[str]:

@@ -59,6 +59,7 @@ class Reserve:
         self.next: Dict[Callable[[float], None], float] = {}
         self.changed = self.unsaved = False         # hosts or links; reservations
         self.jobs: 'queue.SimpleQueue[Callable[[], Any]]' = queue.SimpleQueue()
+        switches.followers.append(self)
 
     def start(self) -> None:
         threading.Thread(target=self.work, name='reserve', daemon=True).start()

@@ -15,13 +15,13 @@ import json
 import os
 import signal
 import sys
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
 from .. import commandline, secure
+from ..events import Printer
 from ..switches import Switches
 from ..units import format_rate
 from . import settings
@@ -165,11 +165,6 @@ def start(args: argparse.Namespace) -> None:
         sys.exit(f'ofqos-reserve: {error}: apt-get install python3-aiohttp, or pip install aiohttp')
 
 
-def _say(event: str, **more: Any) -> None:
-    """One JSON object a line"""
-    print(json.dumps({'at': round(time.time(), 4), 'event': event, **more}), flush=True)
-
-
 async def _run(args: argparse.Namespace) -> None:
     # What needs aiohttp: the commands do without.
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
@@ -180,12 +175,12 @@ async def _run(args: argparse.Namespace) -> None:
         guard = settings.guard(made.token)
     except (ValueError, OSError) as error:
         raise ValueError(f'{args.settings}: {error}') from None
+    say = Printer().say
     tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     http = HttpServer(HttpSettings(connections=64, name='ofqos-reserve'))
     switches = Switches(args.connect, [f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
-                        turned=lambda why: _say('turned away', why=why))
-    app = Reserve(made, asyncio.get_running_loop(), switches, _say)
-    switches.followers.append(app)
+                        turned=lambda why: say('turned away', why=why))
+    app = Reserve(made, asyncio.get_running_loop(), switches, say)
     Server(app, http, guard)
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):

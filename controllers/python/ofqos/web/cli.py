@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import signal
 import sys
 from dataclasses import dataclass, field
@@ -21,9 +20,8 @@ from ..history.recorder import Recorder
 from ..history.store import LEAST_MB
 from ..jsonfile import fill
 from ..switches import Switches
-from .network import Link, Network, links_of, parse_link
+from .network import Link, Network, parse_link
 
-TOPOLOGY_MOST, TOPOLOGY_EVERY = 4 << 20, 5.0
 _LISTS = ('switches', 'accept')
 _TEXTS = ('topology', 'profiles', 'dpctl', 'history')
 HISTORY_MB = 512
@@ -71,38 +69,9 @@ def _checked(key: str, value: Any) -> Any:
 
 # ------------------------------------------------------------------------------------ service
 
-async def _whole(stream: Any, most: int) -> bytes:
-    """A body; read() gives what has come so far only.  ValueError: it is too long."""
-    data = bytearray()
-    while piece := await stream.read(most):
-        data += piece
-        if len(data) > most:
-            raise ValueError(f'more than {most} bytes')
-    return bytes(data)
-
-
-async def _follow_topology(url: str, net: Network) -> None:
-    """Links as ofqos-reserve (or whoever answers alike) knows them; while it is away, the last ones."""
-    import aiohttp                      # pylint: disable=import-outside-toplevel
-    timeout = aiohttp.ClientTimeout(total=TOPOLOGY_EVERY)
-    said = ''
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        while True:
-            try:
-                async with session.get(url) as answer:
-                    data = await _whole(answer.content, TOPOLOGY_MOST)
-                net.set_links(links_of(json.loads(data)), 'lldp')
-                why = ''
-            except (aiohttp.ClientError, asyncio.TimeoutError, OSError, RecursionError, ValueError) as e:
-                why = f'no topology from {url}: {e or type(e).__name__}'
-            if why and why != said:
-                net.hub.tell('warn', 'topology', why)
-            said = why
-            await asyncio.sleep(TOPOLOGY_EVERY)
-
-
 async def serve(args: argparse.Namespace, config: Config) -> int:
     # What needs aiohttp comes last: the rest says what is wrong without it.
+    from .topology import follow        # pylint: disable=import-outside-toplevel
     from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
@@ -130,7 +99,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
                 net.recorder.start()
             print(f'listening at {"https" if tls else "http"}://{host}:{got}/', flush=True)
             if config.topology:
-                tasks.append(asyncio.ensure_future(_follow_topology(config.topology, net)))
+                tasks.append(asyncio.ensure_future(follow(config.topology, net)))
             await over.wait()
     finally:
         for task in tasks:

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts the modules together: one connection a switch, one HTTP listener, one file of users."""
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import threading
+from typing import Any, Callable, Dict, List, Optional
+
+from ..channel import Limits
+from ..events import Printer
+from ..exporter.collect import Collector
+from ..exporter.service import Exporter, Own
+from ..guard import Guard
+from ..history.recorder import Recorder
+from ..httpserver import HttpServer, HttpSettings
+from ..network.app import App
+from ..network.service import Options
+from ..reserve import rest
+from ..reserve.app import Reserve
+from ..switches import Switches
+from ..web.change import Desk, Profiles
+from ..web.network import Network, links_of
+from ..web.relay import Dpctl
+from ..web.server import Server, Settings as PageSettings
+from ..web.topology import EVERY, follow
+from .settings import Settings, contexts
+
+LIMITS = Limits(answer=64 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB; the page asks as well
+_BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'broken'))
+
+
+class Daemon:
+    """OSError, ValueError: it can't begin."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.set = settings
+        self.loop = asyncio.get_running_loop()
+        self.printer = Printer()
+        tls, dial, listen = contexts(settings)
+        os.makedirs(settings.state, mode=0o700, exist_ok=True)
+        self.guard = Guard(settings.users)
+        viewers = settings.web.viewers if settings.web else 0
+        self.http = HttpServer(HttpSettings(tls, 2 * viewers + 128, address_rate=500, address_burst=1000, name='ofqosd'))
+        changes = bool(settings.network or settings.reserve or settings.web and settings.web.changes)
+        self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
+                                 only_read=not changes, limits=LIMITS, turned=lambda why: self.say('turned away', why=why),
+                                 away=lambda address, why: self.say('not reached', address=str(address), why=why))
+        self.tasks: List[asyncio.Task[Any]] = []
+        self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
+        self.net = self._page() if settings.web else None
+        self.policy = self._policy()
+        self.reserve = self._reserve()
+        if settings.metrics:
+            self._metrics()
+
+    # ------------------------------------------------------------------ modules
+
+    def _page(self) -> Network:
+        web, switches = self.set.web, self.set.switches
+        assert web
+        net = Network(web.viewers, web.interval, switches.names, web.links)
+        if self.set.history:
+            path = self.set.history.file or os.path.join(self.set.state, 'history.db')
+            net.recorder = Recorder(path, self.set.history.megabytes, lambda level, text: net.hub.tell(level, 'history', text))
+        desk = Desk(net, Profiles(web.profiles), Dpctl(self.set.dpctl))
+        Server(net, desk, self.guard, PageSettings(web.changes, bool(self.set.tls.certificate) or self.set.behind_tls), self.http)
+        self.switches.followers.append(net)
+        return net
+
+    def _policy(self) -> Optional[App]:
+        if not self.set.network:
+            return None
+        options = Options(os.path.join(self.set.state, 'network'), self.set.network.policy, self.set.network.settle,
+                          self.set.dpctl)
+        return App(options, self.loop, self.switches, self.say)
+
+    def _reserve(self) -> Optional[Reserve]:
+        if not self.set.reserve:
+            return None
+        if not self.set.reserve.state:
+            self.set.reserve.state = os.path.join(self.set.state, 'reservations.json')
+        made = Reserve(self.set.reserve, self.loop, self.switches, self.say)
+        self.served = rest.Server(made, self.http, self.guard)
+        return made
+
+    def _metrics(self) -> None:
+        assert self.set.metrics
+        own = Own()
+        collector = Collector(self.switches, self.set.metrics.timeout, self.set.metrics.max_age, own.collected)
+        Exporter(self.http, collector, own, self.guard)
+        self.ends.append(collector.stop)
+
+    # ------------------------------------------------------------------ what happens
+
+    def say(self, event: str, **more: Any) -> None:
+        """Of any thread"""
+        self.printer.say(event, **more)
+        if self.net and event not in ('switch', 'switch away'):         # which the page knows itself
+            text = ', '.join([event, *(f'{key} {value}' for key, value in more.items() if value)])
+            self.loop.call_soon_threadsafe(self.net.hub.tell, 'bad' if event in _BAD else 'info', 'service', text[:500])
+
+    # ------------------------------------------------------------------ the life
+
+    async def run(self, over: asyncio.Event, ready: Callable[[str], None]) -> None:
+        """Until `over`; `ready` is told where it listens."""
+        host, port = self.set.place
+        got = await self.http.start(host, port)
+        self.ends.append(self.http.stop)
+        try:
+            async with self.switches:
+                self._start()
+                ready(f'{"https" if self.set.tls.certificate else "http"}://{self.set.listen.rpartition(":")[0]}:{got}/')
+                await over.wait()
+                if self.policy:                 # a step is finished, or taken back
+                    await self.loop.run_in_executor(None, self.policy.instance.end)
+        finally:
+            for task in self.tasks:
+                task.cancel()
+            for end in reversed(self.ends):
+                await end()
+
+    def _start(self) -> None:
+        if self.net and self.net.recorder:
+            self.net.recorder.start()
+            self.ends.append(self.net.recorder.end)
+        if self.policy:
+            self.policy.start()
+        if self.reserve:
+            self.reserve.start()
+        if self.net and self.set.web and self.set.web.topology:
+            self.tasks.append(asyncio.ensure_future(follow(self.set.web.topology, self.net)))
+        elif self.net and self.reserve:
+            self.tasks.append(asyncio.ensure_future(self._follow_reserve(self.net, self.reserve)))
+
+    async def _follow_reserve(self, net: Network, app: Reserve) -> None:
+        """Links as reservations have found them"""
+        while True:
+            found: Dict[str, Any] = await app.call(self.served.known)
+            net.set_links(links_of(found), 'lldp')
+            await asyncio.sleep(EVERY)
+
+    def reload(self) -> None:
+        """The policy file is read again; users are by themselves."""
+        if self.policy:
+            threading.Thread(target=self.policy.reload, daemon=True).start()
+
+
+def notify(text: str) -> None:
+    """The service manager, where there is one (sd_notify(3))"""
+    path = os.environ.get('NOTIFY_SOCKET')
+    if not path:
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
+        s.sendto(text.encode(), '\0' + path[1:] if path.startswith('@') else path)

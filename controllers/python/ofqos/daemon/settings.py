@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ofqosd's YAML file says (docs/how-to/ofqosd.md).  What is wrong is told with its line."""
+from __future__ import annotations
+
+import os
+import ssl
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+from .. import secure
+from ..address import parse_address
+from ..history.store import LEAST_MB
+from ..network.schema import MOST_BYTES, Part, Wrong, parse
+from ..reserve import settings as reserve
+from ..web.network import Link, parse_link
+
+LISTEN = '127.0.0.1:8490'
+MOST_SWITCHES, MOST_LINKS = 10_000, 4096
+_PLACE = r'(\[[0-9A-Fa-f:.%a-z]+\]|[^][:\s]+):\d{1,5}'
+
+
+@dataclass
+class Tls:
+    """Files; all empty: none."""
+    private_key: Optional[str] = None
+    certificate: Optional[str] = None
+    ca_cert: Optional[str] = None
+
+    @property
+    def files(self) -> Tuple[Optional[str], Optional[str], Optional[str]]:
+        """As ofqos.secure takes them"""
+        return self.certificate, self.private_key, self.ca_cert
+
+
+@dataclass
+class SwitchSettings:
+    """Where they are, and who may be one."""
+    connect: List[str] = field(default_factory=list)
+    accept: List[str] = field(default_factory=list)
+    tls: Tls = field(default_factory=Tls)
+    approve: bool = False                   # new ones wait for `ofqos switches approve`
+    names: Dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class PolicySettings:
+    policy: Optional[str] = None
+    settle: float = 2.0
+
+
+@dataclass
+class WebSettings:
+    """The page, and its API"""
+    changes: bool = False
+    viewers: int = 256
+    interval: float = 1.0
+    profiles: Optional[str] = None
+    links: List[Link] = field(default_factory=list)
+    topology: Optional[str] = None          # URL of a service that knows links
+
+
+@dataclass
+class HistorySettings:
+    file: Optional[str] = None              # default: below the state directory
+    megabytes: int = 512
+
+
+@dataclass
+class MetricsSettings:
+    timeout: float = 4.0
+    max_age: float = 1.0
+
+
+@dataclass
+class Settings:
+    """A module that the file does not name is None, and does not run."""
+    users: str = ''
+    listen: str = LISTEN
+    tls: Tls = field(default_factory=Tls)
+    behind_tls: bool = False
+    state: str = ''
+    dpctl: Optional[str] = None
+    switches: SwitchSettings = field(default_factory=SwitchSettings)
+    network: Optional[PolicySettings] = None
+    web: Optional[WebSettings] = None
+    history: Optional[HistorySettings] = None
+    metrics: Optional[MetricsSettings] = None
+    reserve: Optional[reserve.Settings] = None
+    alerts: Any = None
+
+    @property
+    def place(self) -> Tuple[str, int]:
+        host, _, port = self.listen.rpartition(':')
+        return host.strip('[]'), int(port)
+
+
+def default_state() -> str:
+    """systemd's, root's, or one's own"""
+    if os.environ.get('STATE_DIRECTORY'):
+        return os.environ['STATE_DIRECTORY'].split(':')[0]
+    if os.geteuid() == 0:
+        return '/var/lib/ofqosd'
+    return os.path.join(os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state'), 'ofqosd')
+
+
+def load(path: str) -> Settings:
+    """Raises Wrong, OSError."""
+    with open(path, encoding='utf-8', errors='replace') as f:
+        text = f.read(MOST_BYTES + 1)
+    return _Reader(os.path.dirname(os.path.abspath(path))).settings(parse(text, path))
+
+
+class _Reader:
+    """`directory`: what the file's relative paths begin at."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+
+    # ------------------------------------------------------------------ values
+
+    def path(self, part: Part) -> str:
+        return os.path.join(self.directory, part.text(r'[^\x00\n]{1,4096}', 'a path'))
+
+    @staticmethod
+    def flag(part: Part) -> bool:
+        return part.one_of('yes', 'no') == 'yes'
+
+    @staticmethod
+    def seconds(part: Part, least: float, most: float) -> float:
+        right = f'seconds from {least:g} to {most:g}'
+        found = float(part.text(r'\d{1,6}(\.\d{1,6})?', right))
+        if not least <= found <= most:
+            raise part.wrong(f'{found:g} is not right; {right} are')
+        return found
+
+    @staticmethod
+    def addresses(part: Part) -> List[str]:
+        found = []
+        for each in part.items(MOST_SWITCHES):
+            text = each.text(r'\S{1,300}', 'unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]')
+            try:
+                parse_address(text)
+            except ValueError as error:
+                raise each.wrong(str(error)) from None
+            found.append(text)
+        return found
+
+    @staticmethod
+    def said(part: Part, work: Callable[[], Any]) -> Any:
+        """What another module makes of it; what it finds wrong is in this line."""
+        try:
+            return work()
+        except (ValueError, TypeError) as error:
+            raise part.wrong(str(error)) from None
+
+    # ------------------------------------------------------------------ parts
+
+    def settings(self, whole: Part) -> Settings:
+        readers: Dict[str, Callable[[Part], Any]] = {
+            'users': self.path, 'listen': self.listen, 'tls': self.tls, 'behind-tls': self.flag, 'state': self.path,
+            'dpctl': self.path, 'switches': self.switches, 'network': self.network, 'web': self.web,
+            'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve, 'alerts': lambda part: part}
+        made = Settings(state=default_state())
+        parts = whole.keys(readers, needed=('users', 'switches'))
+        for key, part in parts.items():
+            setattr(made, key.replace('-', '_'), readers[key](part))
+        if not (made.network or made.web or made.metrics or made.reserve):
+            raise whole.wrong('nothing is to be done: name network, web, metrics or reserve')
+        if made.history and not made.web:
+            raise parts['history'].wrong('history is kept for the page: name web, too')
+        return made
+
+    @staticmethod
+    def listen(part: Part) -> str:
+        found = part.text(_PLACE, f'HOST:PORT, such as {LISTEN},')
+        if int(found.rpartition(':')[2]) > 0xffff:
+            raise part.wrong(f'{found}: a port is a number up to 65535')
+        return found
+
+    def tls(self, part: Part) -> Tls:
+        return Tls(**{key.replace('-', '_'): self.path(each) for key, each in
+                      part.keys(('private-key', 'certificate', 'ca-cert'), needed=('private-key', 'certificate')).items()})
+
+    def switches(self, part: Part) -> SwitchSettings:
+        made = SwitchSettings()
+        keys = part.keys(('connect', 'accept', 'tls', 'new', 'names'))
+        for key, each in keys.items():
+            if key in ('connect', 'accept'):
+                setattr(made, key, self.addresses(each))
+            elif key == 'tls':
+                made.tls = self.tls(each)
+            elif key == 'new':
+                made.approve = each.one_of('wait', 'welcome') == 'wait'
+            else:
+                made.names = {self.datapath(each, name): value.text(r'.{1,60}', 'a name of up to 60 characters')
+                              for name, value in each.keys(most=MOST_SWITCHES).items()}
+        if not made.connect and not made.accept:
+            raise part.wrong('no switch: name addresses to connect to, or where to accept them')
+        for name in ('connect', 'accept'):
+            if any(text.startswith('tls:') for text in getattr(made, name)) and not made.tls.certificate:
+                raise keys[name].wrong('a tls: address needs a key, a certificate and a CA: switches.tls')
+        return made
+
+    @staticmethod
+    def datapath(part: Part, text: str) -> str:
+        try:
+            return f'{int(text.replace(":", ""), 16):016x}'
+        except ValueError:
+            raise part.wrong(f'{text!r} is no datapath id, such as 0000000000000001') from None
+
+    def network(self, part: Part) -> PolicySettings:
+        made = PolicySettings()
+        for key, each in part.keys(('policy', 'settle')).items():
+            if key == 'policy':
+                made.policy = self.path(each)
+            else:
+                made.settle = self.seconds(each, 0, 3600)
+        return made
+
+    def web(self, part: Part) -> WebSettings:
+        made = WebSettings()
+        for key, each in part.keys(('changes', 'viewers', 'interval', 'profiles', 'links', 'topology')).items():
+            if key == 'changes':
+                made.changes = self.flag(each)
+            elif key == 'viewers':
+                made.viewers = each.number(1, 10_000)
+            elif key == 'interval':
+                made.interval = self.seconds(each, 0.2, 60)
+            elif key == 'profiles':
+                made.profiles = self.path(each)
+            elif key == 'links':
+                made.links = [self.link(one) for one in each.items(MOST_LINKS)]
+            else:
+                made.topology = each.text(r'https?://\S{1,1000}', 'an http: or https: URL')
+        return made
+
+    def link(self, part: Part) -> Link:
+        words = [each.text(r'\S{1,60}', 'SWITCH:PORT') for each in part.items(3)]
+        link: Link = self.said(part, lambda: parse_link(words))
+        return link
+
+    def history(self, part: Part) -> HistorySettings:
+        made = HistorySettings()
+        for key, each in part.keys(('file', 'megabytes')).items():
+            if key == 'file':
+                made.file = self.path(each)
+            else:
+                made.megabytes = each.number(LEAST_MB, 1 << 20)
+        return made
+
+    def metrics(self, part: Part) -> MetricsSettings:
+        return MetricsSettings(**{key.replace('-', '_'): self.seconds(each, 0.01, 300) for key, each in
+                                  part.keys(('timeout', 'max-age')).items()})
+
+    def reserve(self, part: Part) -> reserve.Settings:
+        """The members of its own file, but for those that are the daemon's: where it listens, and who may."""
+        made = reserve.Settings()
+        known = [name for name in reserve.Settings.__dataclass_fields__ if name not in ('rest_api', 'token')]
+        for key, each in part.keys(known).items():
+            if key == 'state':
+                made.state = self.path(each)
+            elif key == 'links':
+                made.links = {place: rate for one in [each.keys(most=MOST_LINKS)] for name, value in one.items()
+                              for place, rate in self.said(value, partial(reserve.checked, key, {name: value.node.value})).items()}
+            else:
+                setattr(made, key, self.said(each, partial(reserve.checked, key, self.plain(each))))
+        return made
+
+    @staticmethod
+    def plain(part: Part) -> Any:
+        """A number where it is one, else the text"""
+        text = part.text(r'\S{1,100}', 'a number or a rate')
+        try:
+            return float(text)
+        except ValueError:
+            return text
+
+
+def contexts(settings: Settings) -> Tuple[Optional[ssl.SSLContext], Optional[ssl.SSLContext], Optional[ssl.SSLContext]]:
+    """For HTTP; to switches, and from them.  ValueError, OSError."""
+    return (secure.context(*settings.tls.files, server=True), *secure.switch_contexts(*settings.switches.tls.files))
+
+
+__all__ = ['Settings', 'Wrong', 'contexts', 'load']
