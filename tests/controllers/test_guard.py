@@ -45,12 +45,13 @@ def by_httpserver(_):
 
 def by_reservations(guard):
     """Anybody may look, and who has a token change something"""
+    from ofqos.door import Door
     from ofqos.reserve import rest
 
     class Reserve:
         async def call(self, job):
             return {}
-    return begin(lambda http: rest.Server(Reserve(), http, guard))
+    return begin(lambda http: rest.Server(Reserve(), Door(http, guard)))
 
 
 @pytest.fixture(params=[by_httpserver, by_reservations])

@@ -166,9 +166,10 @@ def pages(faults, guard):
         from ofqos.web.change import Desk, Profiles
         from ofqos.web.network import Network
         from ofqos.web.relay import Dpctl
-        from ofqos.web.server import Server, Settings
+        from ofqos.door import Door
+        from ofqos.web.server import Server
         net = Network(16, 1.0, {}, [])
-        Server(net, Desk(net, Profiles(None), Dpctl(None)), guard, Settings(True), http)
+        Server(net, Desk(net, Profiles(None), Dpctl(None)), Door(http, guard))
     with served(faults, add) as port:
         yield Place(port, faults, '/api/view?view=network', token=TOKEN)
 
@@ -179,12 +180,13 @@ def reservations(faults, guard):
     made = []
 
     def add(http):
+        from ofqos.door import Door
         from ofqos.reserve import app, rest
         from ofqos.reserve.settings import Settings
         from ofqos.switches import Switches
         made.append(app.Reserve(Settings(), asyncio.get_event_loop(), Switches(), lambda event, **more: None))
         made[0].start()
-        rest.Server(made[0], http, guard)
+        rest.Server(made[0], Door(http, guard))
     with served(faults, add) as port:
         yield Place(port, faults, '/reservations')
 

@@ -11,12 +11,11 @@ import re
 import secrets
 import time
 from dataclasses import dataclass, field
-from typing import Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from .limits import Rate
-from .secure import read_private
+from .users import User, digest, new_token, read_users
 
-TOKEN_MIN = 16          # characters
 SESSIONS, IDLE, LIFE = 1000, 8 * 3600, 24 * 3600
 COOKIE = 'ofqos_session'
 
@@ -49,45 +48,10 @@ def is_loopback(address: str) -> bool:
     return _is_local(f'[{address}]' if ':' in address else address)
 
 
-@dataclass(frozen=True)
-class Token:
-    """Its digest only, so that nothing in memory or a log has the token."""
-    digest: bytes
-    may_change: bool
-    name: str = ''          # of who has it
-
-
-def _digest(token: str) -> bytes:
-    return hashlib.sha256(token.encode('utf-8', 'surrogatepass')).digest()
-
-
-def read_tokens(path: str) -> List[Token]:
-    """A token a line, and the name of who has it; with `read ` in front it never changes anything.  ValueError, OSError:
-    why it can't be used."""
-    found = []
-    for words in (line.split() for line in read_private(path)):
-        reads = words[0] == 'read' and len(words) > 1
-        token, *names = words[reads:]
-        if len(names) > 1 or len(token) < TOKEN_MIN or not all(re.fullmatch(r'[\w.@-]{1,32}', n) for n in names):
-            raise ValueError(f'{path}: a line is a token of at least {TOKEN_MIN} characters, with "read" in front if it '
-                             'only looks, and behind it the name of who has it')
-        found.append(Token(_digest(token), not reads, *names))
-    if not found:
-        raise ValueError(f'{path}: no token in it: ofqos-web new-token {path}')
-    return found
-
-
-def new_token(path: str) -> None:
-    """FileExistsError: the file is there already; OSError: it can't be made."""
-    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(fd, 'w') as f:
-        f.write(secrets.token_urlsafe(24) + '\n')
-
-
 @dataclass
 class Session:
     """One that has signed in."""
-    token: Token
+    user: User
     csrf: str
     began: float
     used: float
@@ -102,7 +66,7 @@ class Guard:
     _all: Rate = field(default_factory=lambda: Rate(5, 50))                 # of all of them
     _sessions: Dict[str, Session] = field(default_factory=dict)
     _stamp: Tuple[int, ...] = ()
-    _tokens: List[Token] = field(default_factory=list)
+    _users: List[User] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._load()
@@ -111,42 +75,51 @@ class Guard:
         found = os.stat(self.path)
         stamp = found.st_mtime_ns, found.st_ino, found.st_size, found.st_mode
         if stamp != self._stamp:
-            self._tokens, self._stamp = read_tokens(self.path), stamp
+            self._users, self._stamp = read_users(self.path), stamp
 
-    def tokens(self) -> List[Token]:
+    def users(self) -> List[User]:
         """None are good while the file is not."""
         try:
             self._load()
         except (OSError, ValueError):
-            self._tokens, self._stamp = [], ()
-        return self._tokens
+            self._users, self._stamp = [], ()
+        return self._users
 
-    def _find(self, text: str) -> Optional[Token]:
-        digest, found = _digest(text), None
-        for token in self.tokens():
-            if hmac.compare_digest(token.digest, digest):
-                found = token
+    def _find(self, text: str) -> Optional[User]:
+        wanted, found = digest(text), None
+        for user in self.users():
+            for each in user.tokens:
+                if hmac.compare_digest(each, wanted):
+                    found = user
         return found
 
-    def check(self, text: str, address: str) -> Tuple[Optional[Token], float]:
-        """-> the token, or None and the seconds after which to try again."""
+    def certified(self, certificate: Optional[bytes], names: Any) -> Optional[User]:
+        """By a certificate that TLS has verified: its bytes, and what ssl says of it"""
+        if certificate is None or not names:
+            return None
+        whole = f'sha256:{hashlib.sha256(certificate).hexdigest()}'
+        common = [value for part in names.get('subject', ()) for key, value in part if key == 'commonName']
+        return next((user for user in self.users() if user.certificates & {whole, *common}), None)
+
+    def check(self, text: str, address: str) -> Tuple[Optional[User], float]:
+        """-> the user, or None and the seconds after which to try again."""
         if not 0 < len(text) <= 512:
             return None, self.attempts.take(address)
         wait = self.attempts.take(address) or self._all.take('')
         return (None, wait) if wait else (self._find(text), 0.0)
 
-    def bearer(self, text: str, address: str) -> Tuple[Optional[Token], float]:
+    def bearer(self, text: str, address: str) -> Tuple[Optional[User], float]:
         """As check(); only what is wrong counts as an attempt."""
         found = self._find(text) if 0 < len(text) <= 512 else None
         return (found, 0.0) if found else (None, self.attempts.take(address))
 
-    def begin(self, token: Token) -> Tuple[str, Session]:
+    def begin(self, user: User) -> Tuple[str, Session]:
         now = self.clock()
         self._sweep(now)
         if len(self._sessions) >= SESSIONS:         # the one that was not used for longest
             del self._sessions[min(self._sessions, key=lambda name: self._sessions[name].used)]
         name = secrets.token_urlsafe(32)
-        self._sessions[name] = Session(token, secrets.token_urlsafe(24), now, now)
+        self._sessions[name] = Session(user, secrets.token_urlsafe(24), now, now)
         return name, self._sessions[name]
 
     def session(self, name: str) -> Optional[Session]:
@@ -154,7 +127,7 @@ class Guard:
         found, now = self._sessions.get(name), self.clock()
         if found is None:
             return None
-        if now - found.used > IDLE or now - found.began > LIFE or found.token not in self.tokens():
+        if now - found.used > IDLE or now - found.began > LIFE or found.user not in self.users():
             del self._sessions[name]
             return None
         found.used = now
@@ -166,3 +139,6 @@ class Guard:
     def _sweep(self, now: float) -> None:
         for name in [n for n, s in self._sessions.items() if now - s.used > IDLE or now - s.began > LIFE]:
             del self._sessions[name]
+
+
+__all__ = ['COOKIE', 'Guard', 'LIFE', 'Session', 'User', 'foreign', 'is_loopback', 'new_token']

@@ -20,7 +20,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Set
 
 from aiohttp import web
 
-from .guard import foreign, is_loopback
+from .guard import Guard, User, foreign, is_loopback
 from .limits import Rate, origin
 
 BODY_MAX, UNREAD_MAX = 64 << 10, 256 << 10
@@ -104,6 +104,12 @@ def peer_certificate(request: web.Request) -> Any:
     """As ssl gives it; None: there is none, or no TLS."""
     found = request.transport and request.transport.get_extra_info('ssl_object')
     return found.getpeercert() if found else None
+
+
+def certified(request: web.Request, guard: Guard) -> Optional[User]:
+    """The user whose certificate the peer has shown"""
+    found = request.transport and request.transport.get_extra_info('ssl_object')
+    return guard.certified(found.getpeercert(True), found.getpeercert()) if found else None
 
 
 # ------------------------------------------------------------------------------------- connections

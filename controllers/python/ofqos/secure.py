@@ -11,7 +11,7 @@ def read_private(path: str) -> List[str]:
     """The lines of a file that nobody else may read; ValueError says what is wrong."""
     if os.stat(path).st_mode & 0o077:
         raise ValueError(f'{path}: others may read it: chmod 600')
-    with open(path, encoding='ascii') as f:
+    with open(path, encoding='utf-8') as f:
         return [line.strip() for line in f if line.strip()]
 
 

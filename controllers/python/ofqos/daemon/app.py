@@ -6,16 +6,20 @@ import asyncio
 import os
 import socket
 import threading
+from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
 from ..channel import Limits
+from ..door import Door
 from ..events import Printer
 from ..exporter.collect import Collector
 from ..exporter.service import Exporter, Own
 from ..guard import Guard
 from ..history.recorder import Recorder
 from ..httpserver import HttpServer, HttpSettings
+from ..journal import Journal, NotLogged
 from ..network.app import App
+from ..network.rest import Routes
 from ..network.service import Options
 from ..reserve import rest
 from ..reserve.app import Reserve
@@ -23,11 +27,12 @@ from ..switches import Switches
 from ..web.change import Desk, Profiles
 from ..web.network import Network, links_of
 from ..web.relay import Dpctl
-from ..web.server import Server, Settings as PageSettings
+from ..web.server import Server
 from ..web.topology import EVERY, follow
 from .settings import Settings, contexts
 
 LIMITS = Limits(answer=64 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB; the page asks as well
+LOG = 'changes.log'                     # below the state directory
 _BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'broken'))
 
 
@@ -44,6 +49,8 @@ class Daemon:
         viewers = settings.web.viewers if settings.web else 0
         self.http = HttpServer(HttpSettings(tls, 2 * viewers + 128, address_rate=500, address_burst=1000, name='ofqosd'))
         changes = bool(settings.network or settings.reserve or settings.web and settings.web.changes)
+        self.journal = Journal(os.path.join(settings.state, LOG))
+        self.door = Door(self.http, self.guard, self.journal)
         self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
                                  only_read=not changes, limits=LIMITS, turned=lambda why: self.say('turned away', why=why),
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
@@ -65,7 +72,7 @@ class Daemon:
             path = self.set.history.file or os.path.join(self.set.state, 'history.db')
             net.recorder = Recorder(path, self.set.history.megabytes, lambda level, text: net.hub.tell(level, 'history', text))
         desk = Desk(net, Profiles(web.profiles), Dpctl(self.set.dpctl))
-        Server(net, desk, self.guard, PageSettings(web.changes, bool(self.set.tls.certificate) or self.set.behind_tls), self.http)
+        Server(net, desk, Door(self.http, self.guard, self.journal, web.changes), bool(self.set.tls.certificate) or self.set.behind_tls)
         self.switches.followers.append(net)
         return net
 
@@ -74,7 +81,24 @@ class Daemon:
             return None
         options = Options(os.path.join(self.set.state, 'network'), self.set.network.policy, self.set.network.settle,
                           self.set.dpctl)
-        return App(options, self.loop, self.switches, self.say)
+        app = App(options, self.loop, self.switches, self.say)
+        app.server.handle = partial(self._commanded, app)
+        Routes(app.instance, self.door)
+        if self.net:
+            self.net.labels = app.labels
+        return app
+
+    def _commanded(self, app: App, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """By the control socket, whose owner may do everything; in a thread."""
+        if asked.get('command') not in ('apply', 'rollback'):
+            return app.instance.handle(asked)
+        try:
+            line = self.journal.begin(user='the control socket', service='network', action=asked['command'], what=asked)
+        except NotLogged as error:
+            return {'error': str(error)}
+        found = app.instance.handle(asked)
+        self.journal.end(line, f'not done: {found["error"]}' if 'error' in found else 'done')
+        return found
 
     def _reserve(self) -> Optional[Reserve]:
         if not self.set.reserve:
@@ -82,7 +106,7 @@ class Daemon:
         if not self.set.reserve.state:
             self.set.reserve.state = os.path.join(self.set.state, 'reservations.json')
         made = Reserve(self.set.reserve, self.loop, self.switches, self.say)
-        self.served = rest.Server(made, self.http, self.guard)
+        self.served = rest.Server(made, self.door)
         return made
 
     def _metrics(self) -> None:

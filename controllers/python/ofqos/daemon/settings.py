@@ -11,7 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from .. import secure
 from ..address import parse_address
 from ..history.store import LEAST_MB
-from ..network.schema import MOST_BYTES, Part, Wrong, parse
+from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
 from ..web.network import Link, parse_link
 

@@ -75,8 +75,9 @@ class Exporter:
     def _allowed(self, request: web.Request) -> bool:
         tls = self.http.settings.tls
         token = bearer(request)
-        if self.guard and token and self.guard.bearer(token, address(request))[0]:
-            return True
+        user = self.guard.bearer(token, address(request))[0] if self.guard and token else None
+        if user:
+            return user.switches is None        # metrics are of all switches
         wants_certificate = tls is not None and tls.verify_mode != ssl.CERT_NONE
         return bool(wants_certificate and peer_certificate(request)) or not self.guard and not wants_certificate
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import struct
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, FrozenSet
 
 from .. import changes, wire
 from ..channel import Channel
 from ..switches import Switches
 from .control import Server
-from .schema import Wrong
+from ..yamlfile import Wrong
 from .service import Instance, Options
 from .switches import SwitchGate
 
@@ -30,6 +30,12 @@ class App:
 
     def start(self) -> None:
         self.instance.start()
+
+    def labels(self, switch: int) -> FrozenSet[str]:
+        """That the policy in force gives it"""
+        policy = self.instance.engine.policy
+        found = policy.switches.get(switch) if policy else None
+        return found.labels | {found.name} if found else frozenset()
 
     def reload(self) -> None:
         """The file is read again; in a thread, as it makes a step."""

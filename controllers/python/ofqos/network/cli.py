@@ -33,7 +33,7 @@ from . import control, nothing
 from .app import App
 from .dpctl import Dpctl
 from .policy import Policy, load
-from .schema import Wrong
+from ..yamlfile import Wrong
 from .service import Options
 from .words import show
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Callable, Collection, Dict, FrozenSet, List, NamedTuple, Optional, Sequence, Tuple
 
 from ..units import parse_value, Unit
-from .schema import MOST_BYTES, Part, Wrong, parse, shown
+from ..yamlfile import MOST_BYTES, Part, Wrong, parse, shown
 
 MOST_SWITCHES = 10000
 SET = 'network'             # of the flows of our maps, as qos-map names it

@@ -9,7 +9,7 @@ import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
 from .policy import Policy, parse_policy
-from .schema import Wrong
+from ..yamlfile import Wrong
 
 MOST_KEPT = 10
 

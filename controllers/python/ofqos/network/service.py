@@ -15,7 +15,7 @@ from .engine import Engine, Gate
 from .policy import Policy, load
 from .revisions import Kept, Revisions, write
 from .roles import Standing, revision
-from .schema import Wrong
+from ..yamlfile import Wrong
 
 TURN, END = 0.05, 20.0
 _SAVED_AHEAD = 64               # generation ids

@@ -9,7 +9,7 @@ from ..transaction import Change, Failed, Unknown, carry_out, take_back
 from .dpctl import NotRendered, Rendered
 from .engine import Engine
 from .policy import Policy
-from .schema import Wrong
+from ..yamlfile import Wrong
 
 LOOK_EVERY = 0.05           # at the canary, for broken promises
 WAVE = 200                  # switches: what is prepared must be committed before they forget it, in 10 s

@@ -167,6 +167,7 @@ def start(args: argparse.Namespace) -> None:
 
 async def _run(args: argparse.Namespace) -> None:
     # What needs aiohttp: the commands do without.
+    from ..door import Door                             # pylint: disable=import-outside-toplevel
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .app import Reserve                            # pylint: disable=import-outside-toplevel
     from .rest import Server                            # pylint: disable=import-outside-toplevel
@@ -181,7 +182,7 @@ async def _run(args: argparse.Namespace) -> None:
     switches = Switches(args.connect, [f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
                         turned=lambda why: say('turned away', why=why))
     app = Reserve(made, asyncio.get_running_loop(), switches, say)
-    Server(app, http, guard)
+    Server(app, Door(http, guard))
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, over.set)

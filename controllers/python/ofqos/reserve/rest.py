@@ -9,10 +9,12 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple, Union
 
 from aiohttp import web
 
-from ..guard import Guard
-from ..httpserver import Denied, HttpServer, address, answer, bearer, error, read_json
+from ..door import Door
+from ..httpserver import Denied, answer, error, read_json
+from ..journal import NotLogged
 from ..transaction import Rejected, Unknown
 from ..units import parse_rate
+from ..users import RATES
 from . import words
 from .app import Reserve
 from .books import Lane, lanes, paths
@@ -27,8 +29,8 @@ Handler = Callable[[web.Request], Awaitable[Tuple[int, Any]]]
 class Server:
     """The routes of reservations at an HTTP server.  Anybody may look; who changes something has a token."""
 
-    def __init__(self, app: Reserve, http: HttpServer, guard: Guard) -> None:
-        self.app, self.http, self.guard = app, http, guard
+    def __init__(self, app: Reserve, door: Door) -> None:
+        self.app, self.door, http = app, door, door.http
         one = '/reservations/{name}'
         for method, path, handler in (
                 ('GET', '/topology', self.topology), ('GET', '/paths', self.paths), ('GET', '/reservations', self.all),
@@ -38,7 +40,7 @@ class Server:
 
     async def answered(self, handler: Handler, request: web.Request) -> web.StreamResponse:
         try:
-            self.http.same_site(request)
+            self.door.http.same_site(request)
             if request.method != 'GET':
                 self._allow(request)
             status, found = await handler(request)
@@ -47,17 +49,20 @@ class Server:
             return answer({'error': str(e), **e.more}, e.status)
         except ValueError as e:
             return error(400, str(e))
-        except (Rejected, Unknown) as e:
+        except (NotLogged, Rejected, Unknown) as e:
             return error(503, str(e))
 
     def _allow(self, request: web.Request) -> None:
-        text = bearer(request)
-        token, wait = self.guard.bearer(text, address(request)) if text else (None, 0.0)
-        if token is None:
-            raise Denied(429 if wait else 401, 'too many wrong tokens: wait' if wait else
-                         'changes need a token: Authorization: Bearer TOKEN', wait)
-        if not token.may_change:
-            raise Denied(403, 'this token is for looking only')
+        who = self.door.who(request)
+        if who is None:
+            raise Denied(401, 'changes need a token: Authorization: Bearer TOKEN')
+        if who.user.switches is not None:
+            raise Denied(403, 'reservations are for users who may see all switches')
+        self.door.acting(request, RATES)
+
+    async def changed(self, request: web.Request, what: Dict[str, Any], job: Callable[[], Any]) -> Any:
+        """By who may, and logged"""
+        return await self.door.change(request, RATES, what, lambda _: self.app.call(job))
 
     # ---------------------------------------------------------------- what is asked
 
@@ -68,7 +73,7 @@ class Server:
         return 200, await self.app.call(lambda: self.counted(self.named(request)))
 
     async def remove(self, request: web.Request) -> Tuple[int, Any]:
-        await self.app.call(lambda: self.app.engine.remove(self.named(request)))
+        await self.changed(request, {}, lambda: self.app.engine.remove(self.named(request)))
         return 204, None
 
     def named(self, request: web.Request) -> Reservation:
@@ -80,14 +85,15 @@ class Server:
     # ---------------------------------------------------------------- changing
 
     async def add(self, request: web.Request) -> Tuple[int, Any]:
-        asked = words.parse(as_object(await read_json(request)))
+        body = as_object(await read_json(request))
+        asked = words.parse(body)
         source, sink = [await self.place(each) for each in asked.ends]
 
         def done() -> Any:
             engine = self.app.engine
             return self.shown(engine.add(asked.name, asked.rate, asked.ceil, source, sink,
                                          asked.matches, asked.body))
-        return 201, await self.app.call(done)
+        return 201, await self.changed(request, body, done)
 
     async def move(self, request: web.Request) -> Tuple[int, Any]:
         body = as_object(await read_json(request) or {})
@@ -100,7 +106,7 @@ class Server:
             who = self.named(request)
             self.app.engine.move(who, places)
             return self.shown(who)
-        return 200, await self.app.call(done)
+        return 200, await self.changed(request, body, done)
 
     async def place(self, end: Union[str, Place]) -> Place:
         """Where a host is.  One that has sent nothing yet is asked for."""

@@ -18,6 +18,7 @@ from .. import commandline, secure
 from ..guard import Guard, new_token
 from ..history.recorder import Recorder
 from ..history.store import LEAST_MB
+from ..journal import Journal
 from ..jsonfile import fill
 from ..switches import Switches
 from .network import Link, Network, parse_link
@@ -75,7 +76,8 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
-    from .server import Server, Settings    # pylint: disable=import-outside-toplevel
+    from ..door import Door             # pylint: disable=import-outside-toplevel
+    from .server import Server          # pylint: disable=import-outside-toplevel
     net = Network(args.viewers, args.interval, config.names, config.links)
     path = args.history or config.history
     if path:
@@ -83,7 +85,8 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     desk = Desk(net, Profiles(args.profiles or config.profiles), Dpctl(args.dpctl or config.dpctl))
     tls = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
     http = HttpServer(HttpSettings(tls, 2 * args.viewers + 64, address_rate=500, address_burst=1000, name='ofqos-web'))
-    Server(net, desk, Guard(args.token), Settings(args.allow_changes, bool(tls) or args.behind_tls), http)
+    door = Door(http, Guard(args.token), Journal(args.log) if args.log else None, args.allow_changes)
+    Server(net, desk, door, bool(tls) or args.behind_tls)
     host, _, port = args.listen.rpartition(':')
     own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
     switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=own, listen_tls=asked,
@@ -127,6 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     s.add_argument('--dpctl', metavar='PATH', help='the program for profiles and traces (dpctl of the PATH)')
     s.add_argument('--history', metavar='FILE', help='keeps a day at 10 s and 30 days at 5 min in this file')
     s.add_argument('--history-mb', type=int, metavar='N', help=f'megabytes that it has at most ({HISTORY_MB})')
+    s.add_argument('--log', metavar='FILE', help='who changed what; without it, only the last changes are known')
     s.add_argument('--interval', type=float, default=1.0, metavar='SECONDS', help='between two looks (%(default)s)')
     s.add_argument('--viewers', type=int, default=256, metavar='N', help='pages at a time (%(default)s)')
     s.add_argument('--behind-tls', action='store_true', help='a proxy in front speaks TLS: the cookie is for TLS only')

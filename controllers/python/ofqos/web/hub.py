@@ -8,7 +8,7 @@ import collections
 import json
 import secrets
 import time
-from typing import Any, Callable, Deque, Dict, List, NamedTuple, Optional, Set, Tuple
+from typing import Any, Callable, Deque, Dict, FrozenSet, List, NamedTuple, Optional, Set, Tuple
 
 from .window import ALL, NOTHING, Window, difference
 
@@ -20,6 +20,7 @@ class View(NamedTuple):
     """`path`: ('network',), ('switch', DATAPATH), ('port', DATAPATH, PORT) or ('events',)"""
     path: Tuple[str, ...]
     window: Window = ALL
+    only: Optional[FrozenSet[str]] = None       # the switches that its viewer may see; None: all
 
     @property
     def kind(self) -> str:
@@ -69,6 +70,7 @@ class Hub:
 
     def __init__(self, most: int, render: Callable[[View], Optional[Dict[str, Any]]]) -> None:
         self.most, self.render = most, render
+        self.permitted: Callable[[str, FrozenSet[str]], bool] = lambda dp, only: dp in only
         self.happened: Deque[Dict[str, Any]] = collections.deque()
         self.arrived = asyncio.Event()      # somebody looks who did not
         self._viewers: Dict[View, Set[Viewer]] = {}
@@ -100,7 +102,7 @@ class Hub:
         """It looks at other rows of its view."""
         if viewer.id in self._by_id and viewer.view.window != window:
             self._part(viewer)
-            viewer.view, viewer.version = View(viewer.view.path, window), 0
+            viewer.view, viewer.version = viewer.view._replace(window=window), 0
             self._viewers.setdefault(viewer.view, set()).add(viewer)
             viewer.wake.set()
 
@@ -136,9 +138,14 @@ class Hub:
         event = {'id': self._serial, 'time': round(time.time(), 3), 'level': level, 'kind': kind, 'text': text, **more}
         self._remember(event)
         line = json.dumps(event)
-        for viewers in self._viewers.values():
-            for viewer in viewers:
-                viewer.tell(line)
+        for view, viewers in self._viewers.items():
+            if self.sees(view.only, event):
+                for viewer in viewers:
+                    viewer.tell(line)
+
+    def sees(self, only: Optional[FrozenSet[str]], event: Dict[str, Any]) -> bool:
+        """Whether somebody who may see these switches is told of it"""
+        return only is None or self.permitted(event.get('dp', ''), only)
 
     def wake(self) -> None:
         for viewers in self._viewers.values():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Any, Dict, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
 
 from ..channel import Channel
 from ..errors import Away
@@ -64,6 +64,8 @@ class Network:
 
     def __init__(self, viewers: int, interval: float, names: Dict[str, str], links: Sequence[Link]) -> None:
         self.hub = Hub(viewers, self.render)
+        self.hub.permitted = self.permitted
+        self.labels: Callable[[int], Collection[str]] = lambda dpid: ()     # of a switch, where a policy gives it some
         self.interval, self.names = interval, names
         self.links, self.source = list(links), 'given' if links else 'none'
         self.watches: Dict[int, Watch] = {}
@@ -119,6 +121,17 @@ class Network:
         except (KeyError, ValueError):
             raise Away(f'switch {dp[:40]} is not connected') from None
 
+    def permitted(self, dp: str, only: Optional[FrozenSet[str]]) -> bool:
+        """Whether somebody who may see only those switches may see this one: by its id, its name or a label"""
+        if only is None:
+            return True
+        try:
+            dpid = int(dp, 16)
+        except ValueError:
+            return False                        # of no switch
+        watch = self.watches.get(dpid)
+        return not only.isdisjoint((dp, watch.name if watch else self._away_name(dpid), *self.labels(dpid)))
+
     # ------------------------------------------------------------------ who wants what
 
     def _level(self, dpid: int) -> int:
@@ -138,9 +151,9 @@ class Network:
 
     def render(self, view: View) -> Optional[Dict[str, Any]]:
         if view.kind == 'network':
-            return self.show(view.window)
+            return self.show(view.window, view.only)
         if view.kind == 'events':
-            return {'events': list(self.hub.happened)}
+            return {'events': [event for event in self.hub.happened if self.hub.sees(view.only, event)]}
         dp = view.path[1]
         try:
             watch = self[dp]
@@ -149,10 +162,12 @@ class Network:
                     'first': 0, 'total': 0}
         return watch.show(view.window) if view.kind == 'switch' else watch.show_port(int(view.path[2]), view.window)
 
-    def show(self, w: Window = ALL) -> Dict[str, Any]:
-        """The picture is of all; tables are of those that the window shows."""
-        ids = sorted({*self.watches, *self.known, *(end[0] for link in self.links for end in (link.a, link.b))})
-        switches, links = [self._switch(dpid) for dpid in ids], [self._link(link) for link in self.links]
+    def show(self, w: Window = ALL, only: Optional[FrozenSet[str]] = None) -> Dict[str, Any]:
+        """The picture is of all that may be seen; tables are of those that the window shows."""
+        ids = sorted(dpid for dpid in {*self.watches, *self.known, *(end[0] for link in self.links for end in (link.a, link.b))}
+                     if self.permitted(f'{dpid:016x}', only))
+        switches = [self._switch(dpid) for dpid in ids]
+        links = [self._link(link) for link in self.links if {link.a[0], link.b[0]} <= set(ids)]
         place = {s['dp']: i for i, s in enumerate(switches)}
         picture = {'switches': [[s['dp'], s['name'], s['up'], s['ports'], s['queues']] for s in switches],
                    'links': [[place[k['a']['dp']], k['a']['name'], place[k['b']['dp']], k['b']['name'], k['up'],

@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import mimetypes
 import re
-import secrets
-from dataclasses import dataclass
 from functools import partial
 from importlib import resources
 from typing import Any, Callable, Dict, Mapping, Optional, Set, Tuple, Type, TypeVar
 
 from aiohttp import web
 
+from ..door import Door, Who
 from ..errors import Away, Refused
+from ..guard import COOKIE, LIFE
 from ..history import pictures as history
 from ..history.recorder import Recorder
 from ..history.sample import Key
 from ..history.store import Store
-from ..guard import COOKIE, LIFE, Guard, Session, Token
-from ..httpserver import Denied, Handler, HttpServer, address, error, read_json
+from ..httpserver import Denied, Handler, address, error, read_json
+from ..journal import NotLogged
+from ..users import POLICY, RATES
 from .add import Adder, New
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
@@ -42,21 +43,6 @@ HEADERS = {
 T = TypeVar('T')
 
 
-@dataclass(frozen=True)
-class Who:
-    """Somebody who may be here; without a session it came with the token itself."""
-    token: Token
-    session: Optional[Session]
-    name: str = ''
-
-
-@dataclass
-class Settings:
-    """Of the pages."""
-    allow_changes: bool = False
-    secure: bool = False            # the cookie goes over TLS only
-
-
 def static_files() -> Dict[str, Tuple[bytes, str]]:
     """Name -> content and type.  All is read at the start: a request names one of these, or nothing."""
     found = {}
@@ -68,10 +54,12 @@ def static_files() -> Dict[str, Tuple[bytes, str]]:
 
 
 class Server:
-    """The pages and their API, at an HTTP server."""
+    """The pages and their API, at an HTTP server.  `secure`: the cookie goes over TLS only."""
 
-    def __init__(self, net: Network, desk: Desk, guard: Guard, settings: Settings, http: HttpServer) -> None:
-        self.net, self.desk, self.guard, self.settings, self.http = net, desk, guard, settings, http
+    def __init__(self, net: Network, desk: Desk, door: Door, secure: bool = False) -> None:
+        self.net, self.desk, self.door, self.guard, self.http, self.secure = net, desk, door, door.guard, door.http, secure
+        http = self.http
+        door.permitted = net.permitted
         self.adder = Adder(desk)
         self.files = static_files()
         self.streams: Set[asyncio.Task[Any]] = set()
@@ -114,44 +102,8 @@ class Server:
             return error(409, str(e))
         except (Refused, Failed) as e:
             return error(422, str(e))
-        except Away as e:
+        except (Away, NotLogged) as e:
             return error(503, str(e))
-
-    def _who(self, request: web.Request) -> Optional[Who]:
-        word, _, text = request.headers.get('Authorization', '').partition(' ')
-        if word:
-            token, wait = (self.guard.bearer(text.strip(), address(request))
-                           if word.lower() == 'bearer' else (None, 0.0))
-            if token is None:
-                raise Denied(429 if wait else 401,
-                             'too many wrong tokens: wait' if wait else 'the token is not right', wait)
-            return Who(token, None)
-        name = request.cookies.get(COOKIE, '')
-        session = self.guard.session(name) if name else None
-        return Who(session.token, session, name) if session else None
-
-    def _known(self, request: web.Request) -> Who:
-        who = self._who(request)
-        if who is None:
-            raise Denied(401, 'sign in first')
-        return who
-
-    def _acting(self, request: web.Request, changes: bool = True) -> Who:
-        """Of a request that does something."""
-        self.http.same_site(request, any_name=True)
-        who = self._known(request)
-        if who.session and not secrets.compare_digest(
-                request.headers.get('X-CSRF-Token', '').encode('utf-8', 'replace'), who.session.csrf.encode()):
-            raise Denied(403, 'the page is out of date: load it again')
-        if changes and not self.settings.allow_changes:
-            raise Denied(403, 'this service only shows; it changes things when it is started with --allow-changes')
-        if changes and not who.token.may_change:
-            raise Denied(403, 'this token is for looking only')
-        return who
-
-    def _by(self, request: web.Request, changes: bool = True) -> str:
-        """The same; who it is, as others are told."""
-        return self._acting(request, changes).token.name or f'somebody at {request.remote}'
 
     @staticmethod
     async def _body(request: web.Request) -> Dict[str, Any]:
@@ -189,31 +141,31 @@ class Server:
         if who is None:
             return {'signed_in': False}
         return {'signed_in': True, 'csrf': who.session.csrf if who.session else None,
-                'may_change': self.settings.allow_changes and who.token.may_change,
-                'why_not': None if self.settings.allow_changes and who.token.may_change else
-                'This token is for looking only.' if self.settings.allow_changes else
+                'may_change': self.door.changes and who.user.may(RATES),
+                'why_not': None if self.door.changes and who.user.may(RATES) else
+                'This token is for looking only.' if self.door.changes else
                 'The service only shows: it was not started with --allow-changes.',
                 'profiles': bool(self.desk.profiles.directory), 'history': self.net.recorder is not None}
 
     async def session(self, request: web.Request) -> web.StreamResponse:
-        return web.json_response(self._describe(self._who(request)))
+        return web.json_response(self._describe(self.door.who(request)))
 
     async def sign_in(self, request: web.Request) -> web.StreamResponse:
         self.http.same_site(request, any_name=True)
         body = await self._body(request)
-        token, wait = self.guard.check(self._field(body, 'token', str, 512).strip(), address(request))
-        if token is None:
+        user, wait = self.guard.check(self._field(body, 'token', str, 512).strip(), address(request))
+        if user is None:
             self.http.settings.say(f'{self.http.settings.name}: {address(request)}: a wrong token')
             raise Denied(429 if wait else 401, f'too many tries: wait {max(1, round(wait))} s' if wait else
                          'the token is not right', wait)
-        name, session = self.guard.begin(token)
-        answer = web.json_response(self._describe(Who(token, session, name)))
-        answer.set_cookie(COOKIE, name, max_age=LIFE, httponly=True, samesite='Strict', secure=self.settings.secure,
+        name, session = self.guard.begin(user)
+        answer = web.json_response(self._describe(Who(user, session, name)))
+        answer.set_cookie(COOKIE, name, max_age=LIFE, httponly=True, samesite='Strict', secure=self.secure,
                           path='/')
         return answer
 
     async def sign_out(self, request: web.Request) -> web.StreamResponse:
-        who = self._acting(request, changes=False)
+        who = self.door.acting(request)
         self.guard.end(who.name)
         answer = web.json_response({'signed_in': False})
         answer.del_cookie(COOKIE, path='/')
@@ -221,11 +173,14 @@ class Server:
 
     # ------------------------------------------------------------------ looking
 
-    def _view(self, request: web.Request) -> View:
+    def _view(self, request: web.Request, who: Who) -> View:
         text = request.query.get('view', '')
         if not VIEWS.fullmatch(text):
             raise Bad('view is network, events, switch/DATAPATH or port/DATAPATH/NUMBER (16 hexadecimal digits)')
-        return self._with_window(tuple(text.split('/')), request.query)
+        path = tuple(text.split('/'))
+        if len(path) > 1 and not self.net.permitted(path[1], who.user.switches):
+            raise Denied(404, 'there is no such switch')
+        return self._with_window(path, request.query)._replace(only=who.user.switches)
 
     @staticmethod
     def _with_window(path: Tuple[str, ...], words: Mapping[str, Any]) -> View:
@@ -236,14 +191,14 @@ class Server:
 
     async def view(self, request: web.Request) -> web.StreamResponse:
         """Once, of what was last seen."""
-        self._known(request)
-        made = self.net.render(self._view(request))
+        made = self.net.render(self._view(request, self.door.known(request)))
         if made is None:
             raise Denied(404, 'there is no such port')
         return web.json_response(made)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
-        who, view = self._known(request), self._view(request)
+        who = self.door.known(request)
+        view = self._view(request, who)
         if self.net.render(view) is None:
             raise Denied(404, 'there is no such port')
         viewer = self.net.hub.enter(view)
@@ -272,8 +227,7 @@ class Server:
         said = asyncio.get_running_loop().time()
         while request.transport and not request.transport.is_closing() and not self.closing:
             text = await self.net.hub.next(viewer)
-            if who.session and self.guard.session(who.name) is not who.session or \
-                    not who.session and who.token not in self.guard.tokens():
+            if not self.door.still(who):
                 await answer.write(b'event: signed-out\ndata: 1\n\n')
                 return
             now = asyncio.get_running_loop().time()
@@ -289,7 +243,7 @@ class Server:
 
     async def move(self, request: web.Request) -> web.StreamResponse:
         """Other rows for a stream, whose name nobody else knows."""
-        self._acting(request, changes=False)
+        self.door.acting(request)
         words = await self._body(request)
         viewer = self.net.hub.viewer(request.match_info['id'])
         if viewer is None:
@@ -300,16 +254,16 @@ class Server:
     # ------------------------------------------------------------------ history
 
     async def line(self, request: web.Request) -> web.StreamResponse:
-        self._known(request)
         q = history.asked(request.query)
+        self.door.sees(request, q.dp)
         made = await self._read(partial(history.line, q=q))
         if q.port is not None and q.queue is not None:
             made['name'] = self._called(q.dp, history.queue_key(q.port, q.direction, q.queue))
         return web.json_response(made)
 
     async def heat(self, request: web.Request) -> web.StreamResponse:
-        self._known(request)
         q = history.asked(request.query)
+        self.door.sees(request, q.dp)
         if q.port is None:
             raise Bad('port is missing: a heat map is of one port')
         made = await self._read(partial(history.heat, q=q))
@@ -338,74 +292,80 @@ class Server:
     # ------------------------------------------------------------------ doing
 
     async def profiles(self, request: web.Request) -> web.StreamResponse:
-        self._known(request)
+        self.door.known(request)
         return web.json_response({'profiles': await asyncio.get_running_loop().run_in_executor(
             None, self.desk.profiles.show)})
 
     async def changes(self, request: web.Request) -> web.StreamResponse:
-        self._known(request)
-        return web.json_response({'changes': [c.show() for c in reversed(self.desk.changes)]})
+        who = self.door.known(request)
+        return web.json_response({'changes': [c.show() for c in reversed(self.desk.changes)
+                                              if self.net.permitted(c.dp, who.user.switches)]})
 
     async def undo(self, request: web.Request) -> web.StreamResponse:
-        by = self._by(request)
-        return web.json_response({'change': (await self.desk.undo(int(request.match_info['id']), by)).show()})
+        self.door.acting(request, RATES)
+        found = self.desk.find(int(request.match_info['id']))
+        made = await self.door.change(request, RATES, {'what': found.what}, partial(self.desk.undo, found.id), dp=found.dp)
+        return web.json_response({'change': made.show()})
 
     async def trace(self, request: web.Request) -> web.StreamResponse:
         """Changes nothing, but costs the switch something: so it is no GET."""
-        self._acting(request, changes=False)
+        self.door.acting(request)
         body = await self._body(request)
         return web.json_response(await self.desk.trace(request.match_info['dp'], self._field(body, 'packet', str, 500)))
 
     async def rate(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         body = await self._body(request)
-        dry = self._field(body, 'dry_run', bool, default=False)
-        by = self._by(request, changes=not dry)
+        dry, dp = self._field(body, 'dry_run', bool, default=False), request.match_info['dp']
         wanted = Wanted(self._field(body, 'port', int), self._field(body, 'direction', str, default='out'),
                         self._field(body, 'queue', int), self._field(body, 'rate', str, 32),
                         self._field(body, 'ceil', str, 32), self._field(body, 'seen', dict, 8, {}))
-        dp = request.match_info['dp']
-        if dry:
-            return web.json_response((await self.desk.plan(dp, wanted)).show())
-        return web.json_response({'change': (await self.desk.change(dp, wanted, by)).show()})
+
+        async def work(by: str) -> Dict[str, Any]:
+            if dry:
+                return (await self.desk.plan(dp, wanted)).show()
+            return {'change': (await self.desk.change(dp, wanted, by)).show()}
+        return web.json_response(await self.door.change(request, RATES, body, work, dry))
 
     async def queue(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         body = await self._body(request)
         dry = self._field(body, 'dry_run', bool, default=False)
-        by = self._by(request, changes=not dry)
         new = New(self._field(body, 'port', int), self._field(body, 'direction', str, default='out'),
                   self._field(body, 'queue', int), self._field(body, 'parent', int, default=0),
                   self._field(body, 'name', str, default=''), self._field(body, 'rate', str, 32),
                   self._field(body, 'ceil', str, 32, ''), self._field(body, 'rule', str, 500, ''),
                   self._field(body, 'then', str, default=''))
-        return web.json_response(await self.adder.queue(request.match_info['dp'], new, dry, by))
+        return web.json_response(await self.door.change(
+            request, RATES, body, partial(self.adder.queue, request.match_info['dp'], new, dry), dry))
 
     async def rule(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         body = await self._body(request)
         dry = self._field(body, 'dry_run', bool, default=False)
-        by = self._by(request, changes=not dry)
-        return web.json_response(await self.adder.rule(
-            request.match_info['dp'], self._field(body, 'port', int), self._field(body, 'queue', int),
-            self._field(body, 'rule', str, 500), self._field(body, 'then', str, default=''), dry, by))
+        work = partial(self.adder.rule, request.match_info['dp'], self._field(body, 'port', int), self._field(body, 'queue', int),
+                       self._field(body, 'rule', str, 500), self._field(body, 'then', str, default=''), dry)
+        return web.json_response(await self.door.change(request, RATES, body, work, dry))
 
     async def hosts(self, request: web.Request) -> web.StreamResponse:
         """It costs the switch something, and the answer of other sites' pages can't be read: no cookie comes from there."""
-        self._known(request)
+        self.door.sees(request)
         port = request.query.get('port', '')
         if not re.fullmatch('[0-9]{1,10}', port):
             raise Bad('port is missing, or no number', 'port')
         return web.json_response({'hosts': await self.adder.hosts(request.match_info['dp'], int(port))})
 
     async def profile(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         body = await self._body(request)
         dry = self._field(body, 'dry_run', bool, default=False)
-        by = self._by(request, changes=not dry)
         ports, values = self._field(body, 'ports', list, 256), self._field(body, 'values', dict, 32, {})
         if not all(isinstance(p, int) and not isinstance(p, bool) and 0 < p < 1 << 32 for p in ports):
             raise Bad('ports is a list of numbers')
         if not all(isinstance(v, str) for v in values.values()):
             raise Bad('values is an object of texts')
-        return web.json_response(await self.desk.profile(
-            request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry, by))
+        work = partial(self.desk.profile, request.match_info['dp'], self._field(body, 'profile', str, 80), ports, values, dry)
+        return web.json_response(await self.door.change(request, POLICY, body, work, dry))
 
     async def close(self) -> None:
         """Ends the streams, which would never end by themselves.  Being cancelled alone may go unheard: before Python

@@ -123,7 +123,7 @@ def parse(text: str, file: str) -> Part:
         why = getattr(error, 'problem', None) or str(error).splitlines()[0]
         raise Wrong(file, mark.line + 1 if mark else 0, f'no YAML: {why}') from error
     if node is None:
-        raise Wrong(file, 0, 'the file is empty: a policy has switches and apply')
+        raise Wrong(file, 0, 'the file is empty')
     return Part(file, node, '')
 
 

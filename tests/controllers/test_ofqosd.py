@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqosd (docs/how-to/ofqosd.md): all services in one process before real switches, and who may do what there."""
+import os
+import signal
+import sys
+
+import pytest
+
+from support import tc, topo
+from support.app import PACKAGE
+from support.daemon import Ofqosd, ofqosd
+from support.rack import Rack
+from support.served import run
+from support.status import connections, status
+from support.wait import until
+
+for module, package in ('aiohttp', 'aiohttp'), ('prometheus_client', 'prometheus-client'), ('yaml', 'yaml'):
+    pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{package})')
+sys.path.append(PACKAGE)
+from ofqos import users  # noqa: E402
+
+rooted = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
+MBIT = 1_000_000
+ONE, TWO = (f'{n:016x}' for n in (1, 2))
+POLICY = '''revision: {revision}
+profiles:
+  small: {{lines: ['htb class=0,rate=10mbit', 'htb class=10,rate={rate},ceil=10mbit']}}
+switches:
+  - {{id: 1, name: one, labels: [pilot]}}
+  - {{id: 2, name: two}}
+apply:
+  - {{to: all, ports: {{1: small}}}}
+'''
+TOKENS = {name: users.made() for name in ('alice', 'bob', 'carol')}
+USERS = f'''
+alice: {{token: {TOKENS["alice"][1]}, may: [rates, policy, administer]}}
+bob: {{token: {TOKENS["bob"][1]}, may: see}}
+carol: {{token: {TOKENS["carol"][1]}, may: rates, switches: [pilot]}}
+'''
+ALICE, BOB, CAROL = (TOKENS[name][0] for name in ('alice', 'bob', 'carol'))
+
+
+# ------------------------------------------------------------------------------------- the file
+
+def test_help_and_version():
+    assert ofqosd('--version').stdout.startswith('ofqosd ') and 'docs/how-to/ofqosd.md' in ofqosd('--help').stdout
+
+
+@pytest.mark.parametrize('text, line, why', [
+    ('users: u\nswitches: {connect: [unix:/x]}\n', 1, 'name network, web, metrics or reserve'),
+    ('users: u\nweb: {}\n', 1, 'switches is missing'),
+    ('users: u\nweb: {}\nswitches: {}\n', 3, 'no switch'),
+    ('users: u\nweb: {}\nswitches: {connect: [br0]}\n', 3, "'br0' is no unix:PATH"),
+    ('users: u\nweb: {}\nswitches:\n  connect: [tls:192.0.2.1]\n', 4, 'switches.tls'),
+    ('users: u\nlisten: 8490\nweb: {}\nswitches: {connect: [unix:/x]}\n', 2, 'HOST:PORT, such as 127.0.0.1:8490'),
+    ('users: u\nweb: {intervall: 3}\nswitches: {connect: [unix:/x]}\n', 2, 'did you mean interval?'),
+    ('users: u\nweb: {interval: 0}\nswitches: {connect: [unix:/x]}\n', 2, 'seconds from 0.2 to 60'),
+    ('users: u\nhistory: {}\nmetrics: {}\nswitches: {connect: [unix:/x]}\n', 2, 'name web, too'),
+    ('users: u\nreserve: {use: 7}\nswitches: {connect: [unix:/x]}\n', 2, 'use is a number from 0.1 to 1'),
+    ('users: u\nreserve: {link: fast}\nswitches: {connect: [unix:/x]}\n', 2, 'fast'),
+    ('users: u\nweb: {links: [[a, b]]}\nswitches: {connect: [unix:/x]}\n', 2, 'SWITCH:PORT'),
+    ('users: [u\n', 2, 'no YAML')])
+def test_wrong_files(tmp_path, text, line, why):
+    path = tmp_path / 'file.yaml'
+    path.write_text(text)
+    done = ofqosd('--check', str(path))
+    assert done.returncode == 2 and f'{path}:{line}: ' in done.stderr and why in done.stderr, done.stderr
+    assert len(done.stderr.splitlines()) == 1 and not done.stdout
+
+
+def test_files_that_are_not_there(tmp_path):
+    done = ofqosd(str(tmp_path / 'none.yaml'))
+    assert (done.returncode, done.stderr) == (1, f'ofqosd: {tmp_path}/none.yaml: No such file or directory\n')
+    (tmp_path / 'file.yaml').write_text('users: u\nweb: {}\nstate: state\nswitches: {connect: [unix:/x]}\n')
+    done = ofqosd(str(tmp_path / 'file.yaml'))
+    assert (done.returncode, done.stderr) == (1, f'ofqosd: {tmp_path}/u: No such file or directory\n')
+    done = ofqosd('--check', str(tmp_path / 'file.yaml'))
+    assert done.returncode == 0 and 'right: web for 1 switch' in done.stdout, done.stderr
+
+
+# --------------------------------------------------------------------------------------- at work
+
+@pytest.fixture
+def rack():
+    with Rack(2, ()) as made:
+        yield made
+
+
+def text(rack, more):
+    return 'switches: {connect: [' + ', '.join(s.address for s in rack.switches.values()) + ']}\n' + more
+
+
+@rooted
+def test_one_connection_for_all(rack):
+    """Page, metrics, policy and reservations of the same two switches; each has one controller."""
+    more = 'web: {changes: yes, interval: 0.2}\nhistory: {}\nmetrics: {}\nnetwork: {policy: policy, settle: 0.5}\nreserve: {link: 20mbit}\n'
+    made = Ofqosd(text(rack, more), USERS)
+    made.write('policy', POLICY.format(revision=1, rate='2mbit'))
+    with made as daemon:
+        until(lambda: daemon.events('in force'))
+        until(lambda: daemon.events('settled'))
+        for switch in rack.switches.values():
+            with switch.connect() as conn:
+                assert len(connections(status(conn))) == 2          # the daemon's, and this one
+        network = until(lambda: daemon.ask('GET', '/api/view?view=network', ALICE),
+                        wanted=lambda found: [s['name'] for s in found['switches'] if s['queues']] and found['total'] == 2)
+        assert {s['dp'] for s in network['switches']} == {ONE, TWO}
+        metrics = daemon.ask('GET', '/metrics', ALICE).decode()
+        assert metrics.count('\nofqos_up{') == 2 and 'ofqos_queue_rate' in metrics
+        assert sorted(daemon.ask('GET', '/topology', ALICE)['switches']) == ['1', '2']
+        found = daemon.ask('GET', '/api/policy', BOB)
+        assert found['revision'] == 1 and [s['state'] for s in found['switches']] == ['same', 'same']
+        assert tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'] == 2 * MBIT // 8 * 8
+        control = run('ofqos.network', '--state', os.path.join(daemon.directory, 'state/network'), 'status')
+        assert control.returncode == 0 and '2 same' in control.stdout, control.stderr
+        policy(daemon, rack)
+        reload(daemon, rack)
+    assert os.path.exists(os.path.join(daemon.directory, 'state/history.db'))
+
+
+def policy(daemon, rack):
+    """Over HTTP: planned by whoever looks, in force by who may."""
+    newer = {'policy': POLICY.format(revision=2, rate='3mbit')}
+    assert daemon.ask('POST', '/api/policy/plan', BOB, newer)['switches'][0]['steps']
+    daemon.ask('POST', '/api/policy/apply', BOB, newer, 403)
+    daemon.ask('POST', '/api/policy/apply', CAROL, newer, 403)
+    wrong = daemon.ask('POST', '/api/policy/apply', ALICE, {'policy': 'revision: x\n'}, 422)['error']
+    assert wrong.startswith('policy:1: ')
+    daemon.ask('POST', '/api/policy/apply', ALICE, {'polisy': ''}, 400)
+    assert daemon.ask('POST', '/api/policy/apply', ALICE, newer)['changed'] == ['one', 'two']
+    until(lambda: tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'], wanted=lambda rate: rate == 3 * MBIT)
+    daemon.ask('POST', '/api/policy/rollback', ALICE, {})
+    until(lambda: tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'], wanted=lambda rate: rate == 2 * MBIT)
+
+
+def reload(daemon, rack):
+    """SIGHUP: the policy's file is read again; the one that is wrong is refused, and all stays."""
+    daemon.write('policy', 'nonsense\n')
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: daemon.events('refused'))
+    daemon.write('policy', POLICY.format(revision=9, rate='4mbit'))
+    daemon.process.send_signal(signal.SIGHUP)
+    until(lambda: tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'], wanted=lambda rate: rate == 4 * MBIT)
+
+
+@rooted
+def test_who_may_do_what(rack):
+    """By right and by switch; what was done is in the log, and outlives the daemon."""
+    made = Ofqosd(text(rack, 'web: {changes: yes, interval: 0.2}\nmetrics: {}\nnetwork: {policy: policy, settle: 0.5}\nreserve: {}\n'),
+                  USERS)
+    made.write('policy', POLICY.format(revision=1, rate='2mbit'))
+    queue = {'port': 2, 'queue': 30, 'rate': '1mbit', 'ceil': '2mbit', 'name': 'new'}
+
+    def add(daemon, dp, token, wanted, **more):
+        return daemon.ask('POST', f'/api/switches/{dp}/queue', token, {**queue, **more}, wanted)
+    with made as daemon:
+        until(lambda: daemon.events('in force'))
+        until(lambda: [s['name'] for s in daemon.ask('GET', '/api/view?view=network', CAROL)['switches']], wanted=lambda names: names == ['switch 1'])
+        assert daemon.ask('GET', '/api/view?view=network', CAROL)['picture']['switches'][0][0] == ONE
+        for path in f'/api/view?view=switch/{TWO}', f'/api/stream?view=port/{TWO}/1', f'/api/switches/{TWO}/hosts?port=1':
+            daemon.ask('GET', path, CAROL, status=404)
+        for path in '/metrics', '/openconfig/':
+            daemon.ask('GET', path, CAROL, status=401)
+        daemon.ask('GET', '/api/policy', CAROL, status=403)
+        daemon.ask('POST', '/reservations', CAROL, {}, 403)
+        daemon.ask('POST', '/reservations', BOB, {'name': 'x', 'rate': '1mbit', 'from': '1:1', 'to': '1:2'}, 403)
+        daemon.ask('GET', '/api/view?view=network', '', status=401)
+        assert add(daemon, ONE, BOB, 403) == {'error': 'this token is for looking only'}
+        assert add(daemon, TWO, CAROL, 404) == {'error': 'there is no such switch'}
+        until(lambda: daemon.ask('GET', f'/api/view?view=switch/{ONE}', CAROL)['total'], wanted=lambda n: n >= 2)
+        assert add(daemon, ONE, CAROL, 200)['change']['by'] == 'carol'
+        add(daemon, ONE, CAROL, 400)                              # it is there already
+        assert add(daemon, ONE, BOB, 200, queue=31, name='', dry_run=True)['command']
+        events = daemon.ask('GET', '/api/view?view=events', CAROL)['events']
+        assert {e['dp'] for e in events} == {ONE}
+        assert [c['by'] for c in daemon.ask('GET', '/api/changes', BOB)['changes']] == ['carol']
+        daemon.write('users', USERS.replace('may: rates, switches', 'may: see, switches'))
+        assert add(daemon, ONE, CAROL, 403, queue=32)
+    log = os.path.join(daemon.directory, 'state/changes.log')
+    said = run('ofqos.journal', log)
+    lines = said.stdout.splitlines()
+    assert said.returncode == 0 and len(lines) == 2, said
+    assert 'carol' in lines[0] and lines[0].endswith('done') and 'not done: queue 30 is there already' in lines[1]
+    assert CAROL not in open(log).read()
+    assert run('ofqos.journal', log, '--user', 'bob').stdout == ''
+    assert run('ofqos.journal', str(topo.REPOSITORY)).returncode == 1
