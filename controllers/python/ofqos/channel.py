@@ -98,6 +98,13 @@ class Channel:
     def datapath_id(self) -> int:
         return self.features.datapath_id
 
+    @property
+    def certificate(self) -> Optional[bytes]:
+        """That TLS has verified; None: there is no TLS."""
+        found = self._writer.get_extra_info('ssl_object')
+        shown: Optional[bytes] = found.getpeercert(True) if found else None
+        return shown
+
     def close(self, why: str = 'closed on this side') -> None:
         """At once: what was not sent yet is lost, and who waits gets Away."""
         if self.gone.done():

@@ -17,6 +17,7 @@ from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Protocol
 from .address import Address, parse_address
 from .channel import LIMITS, Channel, Limits, dial
 from .errors import Away
+from .joining import Joining
 from .limits import Places, Rate, allow_descriptors, origin
 
 FIRST_WAIT, MOST_WAIT = 0.5, 15.0       # seconds until it is tried again
@@ -27,6 +28,10 @@ TOLD_RATE, TOLD_BURST = 0.2, 10         # of those that are turned away
 
 class Twice(Away):
     """Its datapath id is another one's, which answers."""
+
+
+class Unapproved(Away):
+    """It may not join."""
 
 
 @dataclass
@@ -56,7 +61,8 @@ class Switches:
     message)` with what nobody asked for, `turned(why)` of those that are not let in, but no more than people can read,
     `away(address, why)` when an address that is dialed can't be reached, or for another reason than before.
     only_read: be in no controller's way
-    (Channel.only_read).  `followers` are told, too: several services may share the connections.  A second connection with the same datapath id is refused while the first one answers."""
+    (Channel.only_read).  `followers` are told, too: several services may share the connections.  `joining` says
+    who may (ofqos.joining); without it, everybody whom TLS lets in.  A second connection with the same datapath id is refused while the first one answers."""
 
     def __init__(self, dial: Sequence[str] = (), listen: Sequence[str] = (), *,
                  tls: Optional[ssl.SSLContext] = None, listen_tls: Optional[ssl.SSLContext] = None,
@@ -64,7 +70,8 @@ class Switches:
                  down: Callable[[Channel, str], None] = lambda channel, why: None,
                  heard: Optional[Callable[[Channel, bytes], None]] = None,
                  turned: Callable[[str], None] = lambda why: None,
-                 away: Callable[[Address, str], None] = lambda address, why: None, limits: Limits = LIMITS) -> None:
+                 away: Callable[[Address, str], None] = lambda address, why: None, limits: Limits = LIMITS, joining: Optional[Joining] = None) -> None:
+        self.joining = joining
         self.places = [Place(parse_address(text)) for text in dict.fromkeys(dial)]
         self.listen = [parse_address(text) for text in listen]
         self.tls, self.listen_tls, self.only_read, self.limits = tls, listen_tls, only_read, limits
@@ -162,7 +169,7 @@ class Switches:
                 place.why = await self._serve(channel, place)
             except Away as e:
                 if place.why != str(e):
-                    self._refuse(str(e)) if isinstance(e, Twice) else self._away(place.address, str(e))
+                    self._refuse(str(e)) if isinstance(e, (Twice, Unapproved)) else self._away(place.address, str(e))
                 place.why = str(e)
             place.untried = False
             if loop.time() - began > STEADY:
@@ -226,6 +233,7 @@ class Switches:
             if self.only_read:
                 await channel.only_read()
             await self._admit(channel)
+            self._approve(channel, place is not None)
             if channel.gone.done():
                 return channel.gone.result()
             self._known[channel.datapath_id] = channel
@@ -245,6 +253,18 @@ class Switches:
                 self._down(channel, channel.gone.result())
                 for follower in self.followers:
                     follower.down(channel, channel.gone.result())
+
+    def _approve(self, channel: Channel, named: bool) -> None:
+        """Away: it waits, or isn't the one that was approved."""
+        if self.joining is None:
+            return
+        dp = f'{channel.datapath_id:016x}'
+        try:
+            why = self.joining.refuses(dp, channel.peer, channel.certificate, named)
+        except (OSError, ValueError) as e:
+            why = str(e)
+        if why:
+            raise Unapproved(f'the switch at {channel.peer}: {why}')
 
     async def _admit(self, channel: Channel) -> None:
         """Away: it is no main connection, or its datapath id is somebody's who answers."""

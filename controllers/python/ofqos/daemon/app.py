@@ -17,6 +17,7 @@ from ..exporter.service import Exporter, Own
 from ..guard import Guard
 from ..history.recorder import Recorder
 from ..httpserver import HttpServer, HttpSettings
+from ..joining import Joining
 from ..journal import Journal, NotLogged
 from ..network.app import App
 from ..network.rest import Routes
@@ -32,7 +33,7 @@ from ..web.topology import EVERY, follow
 from .settings import Settings, contexts
 
 LIMITS = Limits(answer=64 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB; the page asks as well
-LOG = 'changes.log'                     # below the state directory
+LOG, JOINING = 'changes.log', 'switches.json'     # below the state directory
 _BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'broken'))
 
 
@@ -52,7 +53,7 @@ class Daemon:
         self.journal = Journal(os.path.join(settings.state, LOG))
         self.door = Door(self.http, self.guard, self.journal)
         self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
-                                 only_read=not changes, limits=LIMITS, turned=lambda why: self.say('turned away', why=why),
+                                 only_read=not changes, limits=LIMITS, joining=self._joining(), turned=lambda why: self.say('turned away', why=why),
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
         self.tasks: List[asyncio.Task[Any]] = []
         self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
@@ -61,6 +62,9 @@ class Daemon:
         self.reserve = self._reserve()
         if settings.metrics:
             self._metrics()
+
+    def _joining(self) -> Optional[Joining]:
+        return Joining(os.path.join(self.set.state, JOINING)) if self.set.switches.approve else None
 
     # ------------------------------------------------------------------ modules
 
