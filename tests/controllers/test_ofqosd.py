@@ -59,6 +59,12 @@ def test_help_and_version():
     ('users: u\nreserve: {use: 7}\nswitches: {connect: [unix:/x]}\n', 2, 'use is a number from 0.1 to 1'),
     ('users: u\nreserve: {link: fast}\nswitches: {connect: [unix:/x]}\n', 2, 'fast'),
     ('users: u\nweb: {links: [[a, b]]}\nswitches: {connect: [unix:/x]}\n', 2, 'SWITCH:PORT'),
+    ('users: u\nweb: {}\nalerts: {}\nswitches: {connect: [unix:/x]}\n', 3, 'name webhook or mail'),
+    ('users: u\nweb: {}\nalerts: {webhook: {url: here}}\nswitches: {connect: [unix:/x]}\n', 3, 'an http: or https: URL is'),
+    ('users: u\nweb: {}\nalerts: {webhook: {url: "http://a", token-file: /none}}\nswitches: {connect: [unix:/x]}\n', 3,
+     '/none: No such file'),
+    ('users: u\nweb: {}\nalerts: {mail: {server: mail, from: a@b, to: c@d}}\nswitches: {connect: [unix:/x]}\n', 3, 'mail.example:587'),
+    ('users: u\nweb: {}\nalerts: {mail: {server: "a:25", from: a, to: c@d}}\nswitches: {connect: [unix:/x]}\n', 3, 'noc@example.org is'),
     ('users: [u\n', 2, 'no YAML')])
 def test_wrong_files(tmp_path, text, line, why):
     path = tmp_path / 'file.yaml'
@@ -107,6 +113,9 @@ def test_one_connection_for_all(rack):
         assert {s['dp'] for s in network['switches']} == {ONE, TWO}
         metrics = daemon.ask('GET', '/metrics', ALICE).decode()
         assert metrics.count('\nofqos_up{') == 2 and 'ofqos_queue_rate' in metrics
+        for line in ('ofqosd_policy_active 1.0', 'ofqosd_policy_revision 1.0', 'ofqosd_switches_connected 2.0',
+                     'ofqosd_switches_not_reached 0.0', 'ofqosd_events_total{event="in force"} 1.0', 'ofqosd_alerts_lost 0.0'):
+            assert f'\n{line}\n' in metrics, line
         assert sorted(daemon.ask('GET', '/topology', ALICE)['switches']) == ['1', '2']
         found = daemon.ask('GET', '/api/policy', BOB)
         assert found['revision'] == 1 and [s['state'] for s in found['switches']] == ['same', 'same']
@@ -184,3 +193,17 @@ def test_who_may_do_what(rack):
     assert CAROL not in open(log).read()
     assert run('ofqos.journal', log, '--user', 'bob').stdout == ''
     assert run('ofqos.journal', str(topo.REPOSITORY)).returncode == 1
+
+
+@rooted
+def test_new_switches_wait():
+    """Until somebody approves them, with another process; the daemon needs no restart."""
+    with Rack(2, ('tcp:127.0.0.1:6653',)) as rack, topo.inside(rack.switch_ns):
+        made = Ofqosd('switches: {accept: [tcp:127.0.0.1:6653], new: wait}\nweb: {}\n', USERS)
+        with made as daemon:
+            store = os.path.join(daemon.directory, 'state/switches.json')
+            until(lambda: run('ofqos.joining', '--file', store, 'list').stdout.count(' waiting '), wanted=lambda n: n == 2)
+            assert daemon.ask('GET', '/api/view?view=network', ALICE)['total'] == 0
+            assert f'ofqos switches approve {ONE}' in ' '.join(e['why'] for e in daemon.events('turned away'))
+            assert run('ofqos.joining', '--file', store, 'approve', ONE).returncode == 0
+            until(lambda: daemon.ask('GET', '/api/view?view=network', ALICE)['total'], wanted=lambda n: n == 1)

@@ -26,7 +26,9 @@ pytest.importorskip('prometheus_client', reason='prometheus-client is not instal
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 
 from ofqos.exporter.families import FAMILIES  # noqa: E402
+from ofqos.daemon.counts import Counts  # noqa: E402
 from ofqos.exporter.service import Own  # noqa: E402
+from ofqos.switches import Switches  # noqa: E402
 
 RULES = os.path.join(REPOSITORY, 'packaging/prometheus/ofqos.rules.yml')
 DASHBOARD = os.path.join(REPOSITORY, 'packaging/prometheus/ofqos-dashboard.json')
@@ -63,7 +65,9 @@ def panels():
 def labels():
     """Metric -> its labels; those of Prometheus itself are not in the text"""
     found = {family.sample: {'dp', *family.labels} for family in FAMILIES.values()}
-    found.update({sample.name: set() for family in Own().registry.collect() for sample in family.samples})
+    own = Own()
+    Counts(own.registry, Switches(), lambda: 0).event('switch', {})
+    found.update({sample.name: set(sample.labels) for family in own.registry.collect() for sample in family.samples})
     return {**found, 'ALERTS': {'alertname', 'alertstate'}}
 
 
@@ -85,7 +89,7 @@ def test_metrics_and_labels():
     expressions += [variable['definition'] for variable in dashboard()['templating']['list'] if 'definition' in variable]
     assert len(expressions) > 40
     for expression in expressions:
-        metrics = re.findall(r'\b(ofqos_\w+|ALERTS)\b(?:\{([^}]*)\})?', expression)
+        metrics = re.findall(r'\b(ofqosd?_\w+|ALERTS)\b(?:\{([^}]*)\})?', expression)
         assert metrics
         for metric, selector in metrics:
             assert metric in known, expression
@@ -105,7 +109,7 @@ def test_rules():
         assert f'alertname="{rule["alert"]}"' in cases, rule['alert']
         assert rule['labels']['severity'] in ('warning', 'critical') and rule['annotations']['summary']
         assert set(re.findall(r'\$labels\.(\w+)', json.dumps(rule['annotations']))) <= {'instance', *itertools.chain(
-            *(labels()[metric] for metric in re.findall(r'ofqos_\w+', rule['expr'])))}
+            *(labels()[metric] for metric in re.findall(r'ofqosd?_\w+', rule['expr'])))}
 
 
 def test_dashboard(tmp_path):

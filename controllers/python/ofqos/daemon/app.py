@@ -30,11 +30,13 @@ from ..web.network import Network, links_of
 from ..web.relay import Dpctl
 from ..web.server import Server
 from ..web.topology import EVERY, follow
+from .alerts import Alerts
+from .counts import Counts
 from .settings import Settings, contexts
 
 LIMITS = Limits(answer=64 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB; the page asks as well
 LOG, JOINING = 'changes.log', 'switches.json'     # below the state directory
-_BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'broken'))
+_BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'not reached', 'broken', 'alerts not sent', 'alerts lost'))
 
 
 class Daemon:
@@ -57,6 +59,8 @@ class Daemon:
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
         self.tasks: List[asyncio.Task[Any]] = []
         self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
+        self.alerts = self._alerts()
+        self.counts: Optional[Counts] = None
         self.net = self._page() if settings.web else None
         self.policy = self._policy()
         self.reserve = self._reserve()
@@ -113,9 +117,18 @@ class Daemon:
         self.served = rest.Server(made, self.door)
         return made
 
+    def _alerts(self) -> Optional[Alerts]:
+        if not self.set.alerts:
+            return None
+        made = Alerts(self.set.alerts, self.say, lambda dpid: self.set.switches.names.get(f'{dpid:016x}') or f'{dpid:x}')
+        self.switches.followers.append(made)
+        self.ends.append(made.stop)
+        return made
+
     def _metrics(self) -> None:
         assert self.set.metrics
         own = Own()
+        self.counts = Counts(own.registry, self.switches, lambda: self.alerts.lost if self.alerts else 0)
         collector = Collector(self.switches, self.set.metrics.timeout, self.set.metrics.max_age, own.collected)
         Exporter(self.http, collector, own, self.guard)
         self.ends.append(collector.stop)
@@ -125,9 +138,15 @@ class Daemon:
     def say(self, event: str, **more: Any) -> None:
         """Of any thread"""
         self.printer.say(event, **more)
+        self.loop.call_soon_threadsafe(self._said, event, more)
+
+    def _said(self, event: str, more: Dict[str, Any]) -> None:
+        for told in (self.counts, self.alerts):
+            if told:
+                told.event(event, more)
         if self.net and event not in ('switch', 'switch away'):         # which the page knows itself
             text = ', '.join([event, *(f'{key} {value}' for key, value in more.items() if value)])
-            self.loop.call_soon_threadsafe(self.net.hub.tell, 'bad' if event in _BAD else 'info', 'service', text[:500])
+            self.net.hub.tell('bad' if event in _BAD else 'info', 'service', text[:500])
 
     # ------------------------------------------------------------------ the life
 

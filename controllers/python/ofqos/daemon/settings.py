@@ -14,6 +14,7 @@ from ..history.store import LEAST_MB
 from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
 from ..web.network import Link, parse_link
+from .alerts import Mail, Settings as AlertSettings, Webhook
 
 LISTEN = '127.0.0.1:8490'
 MOST_SWITCHES, MOST_LINKS = 10_000, 4096
@@ -87,7 +88,7 @@ class Settings:
     history: Optional[HistorySettings] = None
     metrics: Optional[MetricsSettings] = None
     reserve: Optional[reserve.Settings] = None
-    alerts: Any = None
+    alerts: Optional[AlertSettings] = None
 
     @property
     def place(self) -> Tuple[str, int]:
@@ -160,7 +161,7 @@ class _Reader:
         readers: Dict[str, Callable[[Part], Any]] = {
             'users': self.path, 'listen': self.listen, 'tls': self.tls, 'behind-tls': self.flag, 'state': self.path,
             'dpctl': self.path, 'switches': self.switches, 'network': self.network, 'web': self.web,
-            'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve, 'alerts': lambda part: part}
+            'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve, 'alerts': self.alerts}
         made = Settings(state=default_state())
         parts = whole.keys(readers, needed=('users', 'switches'))
         for key, part in parts.items():
@@ -266,6 +267,51 @@ class _Reader:
             else:
                 setattr(made, key, self.said(each, partial(reserve.checked, key, self.plain(each))))
         return made
+
+    def alerts(self, part: Part) -> AlertSettings:
+        made = AlertSettings()
+        keys = part.keys(('hold', 'webhook', 'mail'))
+        for key, each in keys.items():
+            if key == 'hold':
+                made.hold = self.seconds(each, 0, 3600)
+            elif key == 'webhook':
+                made.webhook = self.webhook(each)
+            else:
+                made.mail = self.mail(each)
+        if not made.webhook and not made.mail:
+            raise part.wrong('nobody is told: name webhook or mail')
+        return made
+
+    def webhook(self, part: Part) -> Webhook:
+        keys = part.keys(('url', 'token-file'), needed=('url',))
+        return Webhook(keys['url'].text(r'https?://\S{1,1000}', 'an http: or https: URL'),
+                              self.secret(keys['token-file']) if 'token-file' in keys else '')
+
+    def mail(self, part: Part) -> Mail:
+        keys = part.keys(('server', 'from', 'to', 'starttls', 'user', 'password-file'), needed=('server', 'from', 'to'))
+        host, _, port = keys['server'].text(_PLACE, 'HOST:PORT, such as mail.example:587,').rpartition(':')
+        right = 'an address, such as noc@example.org'
+        made = Mail((host.strip('[]'), int(port)), keys['from'].text(r'[^\s@]+@[^\s@]+', right),
+                           [each.text(r'[^\s@]+@[^\s@]+', right) for each in keys['to'].items(20)])
+        if 'starttls' in keys:
+            made.starttls = self.flag(keys['starttls'])
+        if 'user' in keys:
+            made.user = keys['user'].text(r'\S{1,200}', 'a name')
+            if 'password-file' not in keys:
+                raise part.wrong('a user needs a password-file')
+            made.password = self.secret(keys['password-file'])
+        return made
+
+    def secret(self, part: Part) -> str:
+        """The first line of a file that nobody else may read"""
+        path = self.path(part)
+        try:
+            lines = secure.read_private(path)
+        except (OSError, ValueError) as error:
+            raise part.wrong(f'{path}: {error.strerror}' if isinstance(error, OSError) else str(error)) from None
+        if not lines:
+            raise part.wrong(f'{path}: it is empty')
+        return lines[0]
 
     @staticmethod
     def plain(part: Part) -> Any:
