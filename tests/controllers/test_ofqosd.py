@@ -17,7 +17,9 @@ from support.wait import until
 for module, package in ('aiohttp', 'aiohttp'), ('prometheus_client', 'prometheus-client'), ('yaml', 'yaml'):
     pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{package})')
 sys.path.append(PACKAGE)
-from ofqos import users  # noqa: E402
+from ofqos import api, users  # noqa: E402
+from ofqos.client import Client, ServiceError  # noqa: E402
+from ofqos.command import PARTS  # noqa: E402
 
 rooted = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 MBIT = 1_000_000
@@ -125,6 +127,86 @@ def test_one_connection_for_all(rack):
         policy(daemon, rack)
         reload(daemon, rack)
     assert os.path.exists(os.path.join(daemon.directory, 'state/history.db'))
+
+
+@rooted
+def test_the_api_and_its_client(rack, tmp_path):
+    """What the description says is what there is; the client and the command do it."""
+    with Ofqosd(text(rack, 'web: {changes: yes, interval: 0.2}\nmetrics: {}\nnetwork: {settle: 0.5}\nreserve: {}\n'), USERS) as daemon:
+        said = daemon.ask('GET', '/api/openapi.json', '')
+        assert said == api.description()
+        known = daemon.ask('GET', '/nothing', '', status=404)['error'].partition('there is: ')[2].split(', ')
+        assert {path for path in known if path not in ('/', '/static/{name}')} == set(said['paths'])
+        for operation in api.OPERATIONS:            # each is there, and asks for a token if it says so
+            path = operation.path.replace('{dp}', ONE).replace('{id}', '1' if 'changes' in operation.path else 'x' * 16)
+            body = {} if operation.method == 'POST' else None
+            if operation.right and operation.name not in ('reservations', 'sign_in'):
+                daemon.ask(operation.method, path.replace('{name}', 'x'), '', body, 401)
+        client = Client(f'http://127.0.0.1:{daemon.port}', ALICE)
+        until(lambda: [s['up'] for s in client.view(view='network')['switches']], wanted=lambda up: up == [True, True])
+        until(lambda: client.view(view=f'switch/{ONE}')['total'], wanted=lambda n: n >= 2)
+        assert client.queue(dp=ONE, port=1, queue=10, rate='2mbit', ceil='4mbit')['change']['by'] == 'alice'
+        with pytest.raises(ServiceError) as e:
+            client.queue(dp=ONE, port=1, queue=10, rate='2mbit')
+        assert (e.value.status, e.value.field) == (400, 'queue')
+        with pytest.raises(TypeError, match='port, queue'):
+            client.rate(dp=ONE, prt=1)
+        with pytest.raises(AttributeError, match='policy_apply'):
+            client.nothing()
+        assert client.paths(from_='1:1', to='1:2') is not None and 'ofqos_up' in client.metrics()
+        command(daemon, rack, tmp_path)
+    with pytest.raises(ServiceError) as e:
+        client.session()
+    assert e.value.status == 0
+
+
+def command(daemon, rack, tmp_path):
+    """`ofqos queue`, as people type it"""
+    token = tmp_path / 'token'
+    token.write_text(f'{ALICE}\n')
+    token.chmod(0o600)
+    env = {'OFQOS_URL': f'http://127.0.0.1:{daemon.port}', 'OFQOS_TOKEN_FILE': str(token)}
+
+    def says(*words):
+        done = run('ofqos.command', 'queue', *words, env=env)
+        return done.returncode, done.stdout + done.stderr
+    assert says('switches')[1].count(' ports, ') == 2
+    status_, found = says('list', '1', '1')
+    assert status_ == 0 and '    10 everything else' not in found and '10 ' in found and '2mbit to 4mbit' in found, found
+    assert says('rate', ONE, '1', '10', '3mbit', '5mbit', '--dry-run')[1].startswith('queue 10 of port r1a: rate 2mbit to 3mbit')
+    assert '2mbit' in says('list', '1', '1')[1]
+    assert says('rate', '1', '1', '10', '3mbit', '5mbit')[0] == 0 and '3mbit to 5mbit' in says('list', '1', '1')[1]
+    added = says('add', '1', '1', '20', '1mbit', '--name', 'guests')
+    assert added[0] == 0, added
+    assert '20 guests: 1mbit' in says('list', '1', '1')[1] and 'alice: queue guests' in says('changes')[1]
+    number = says('changes')[1].split()[0]
+    assert says('undo', number)[0] == 0 and 'guests' not in says('list', '1', '1')[1]
+    assert says('list', 'nowhere')[0] == 1 and 'there is no switch nowhere; there are: ' in says('list', 'nowhere')[1]
+    wrong = says('add', '1', '1', '30', 'fast')
+    assert wrong[0] == 1 and 'fast' in wrong[1] and len(wrong[1].splitlines()) == 1, wrong
+    assert says('list', '1')[1].startswith('1 r1a: up, ')
+
+
+def test_one_command():
+    """`ofqos` has all of them; a word that is nearly one is helped."""
+    assert run('ofqos.command', '--version').stdout.startswith('ofqos ')
+    assert run('ofqos.command').returncode == 2
+    done = run('ofqos.command', 'netwrok')
+    assert (done.returncode, done.stderr) == (2, "ofqos: there is no command 'netwrok': did you mean network?\n")
+    for name in PARTS:
+        if name != 'gauge':
+            assert name in run('ofqos.command', '--help').stdout and run('ofqos.command', name, '--help').returncode == 0
+
+
+def test_users_command(tmp_path):
+    said = run('ofqos.command', 'users', 'token', 'dora', '--may', 'rates,policy').stdout.splitlines()
+    path = tmp_path / 'users'
+    path.write_text('\n'.join(said[2:]) + '\n')
+    path.chmod(0o600)
+    assert users.read_users(str(path))[0].tokens == {users.digest(said[0])}
+    assert run('ofqos.command', 'users', 'check', str(path)).stdout == 'dora: see, rates, policy\n'
+    assert 'is no right' in run('ofqos.command', 'users', 'token', 'dora', '--may', 'all').stderr
+    assert run('ofqos.command', 'users', 'check', str(tmp_path / 'none')).returncode == 1
 
 
 def policy(daemon, rack):

@@ -9,6 +9,9 @@ import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
+from aiohttp import web
+
+from ..api import description
 from ..channel import Limits
 from ..door import Door
 from ..events import Printer
@@ -16,7 +19,7 @@ from ..exporter.collect import Collector
 from ..exporter.service import Exporter, Own
 from ..guard import Guard
 from ..history.recorder import Recorder
-from ..httpserver import HttpServer, HttpSettings
+from ..httpserver import HttpServer, HttpSettings, answer
 from ..joining import Joining
 from ..journal import Journal, NotLogged
 from ..network.app import App
@@ -57,6 +60,7 @@ class Daemon:
         self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
                                  only_read=not changes, limits=LIMITS, joining=self._joining(), turned=lambda why: self.say('turned away', why=why),
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
+        self.http.route('GET', '/api/openapi.json', self._description)
         self.tasks: List[asyncio.Task[Any]] = []
         self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
         self.alerts = self._alerts()
@@ -66,6 +70,10 @@ class Daemon:
         self.reserve = self._reserve()
         if settings.metrics:
             self._metrics()
+
+    @staticmethod
+    async def _description(_: web.Request) -> web.StreamResponse:
+        return answer(description())
 
     def _joining(self) -> Optional[Joining]:
         return Joining(os.path.join(self.set.state, JOINING)) if self.set.switches.approve else None

@@ -8,14 +8,15 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from typing import Optional, Sequence
 
 
-def main() -> None:
+def main(argv: Optional[Sequence[str]] = None) -> None:
     try:
         launcher = importlib.import_module('faucet.__main__')
     except ImportError:
         sys.exit("ofqos-gauge: Faucet is not installed here: pip install 'faucet>=1.10,<2'")
-    words = launcher.build_ryu_args(['gauge', *sys.argv[1:]])       # osken-manager OPTION... faucet.gauge
+    words = launcher.build_ryu_args(['gauge', *(sys.argv[1:] if argv is None else argv)])       # osken-manager OPTION... faucet.gauge
     if words:
         ours = ['ofqos.gauge.app' if word == 'faucet.gauge' else word for word in words[1:]]
         os.execv(sys.executable, [sys.executable, '-m', 'os_ken.cmd.manager', *ours])

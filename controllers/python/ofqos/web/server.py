@@ -31,6 +31,7 @@ from .window import parse
 KEEP_ALIVE = 15.0
 ENDING = 2.0
 STALLED = 30.0                      # seconds in which a viewer has to take what it was sent
+LOOKS = 3.0                         # seconds, for a switch to tell its queues
 READERS = 16                        # histories that are read, or wait for that
 VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
 HEADERS = {
@@ -190,11 +191,29 @@ class Server:
             raise Bad(str(e)) from None
 
     async def view(self, request: web.Request) -> web.StreamResponse:
-        """Once, of what was last seen."""
-        made = self.net.render(self._view(request, self.door.known(request)))
+        """Once, of what was last seen; of a port's queues, that nobody looks at, the switch is asked."""
+        asked = self._view(request, self.door.known(request))
+        made = self.net.render(asked)
+        if made and made.get('looked') is False:
+            made = await self._looked(asked)
         if made is None:
             raise Denied(404, 'there is no such port')
         return web.json_response(made)
+
+    async def _looked(self, view: View) -> Optional[Dict[str, Any]]:
+        viewer = self.net.hub.enter(view)
+        if viewer is None:
+            return self.net.render(view)
+        try:
+            until = asyncio.get_running_loop().time() + LOOKS
+            while asyncio.get_running_loop().time() < until:
+                made = self.net.render(view)
+                if not made or made.get('looked') is not False:
+                    break
+                await asyncio.sleep(0.05)
+            return self.net.render(view)
+        finally:
+            self.net.hub.leave(viewer)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         who = self.door.known(request)
@@ -254,6 +273,7 @@ class Server:
     # ------------------------------------------------------------------ history
 
     async def line(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         q = history.asked(request.query)
         self.door.sees(request, q.dp)
         made = await self._read(partial(history.line, q=q))
@@ -262,6 +282,7 @@ class Server:
         return web.json_response(made)
 
     async def heat(self, request: web.Request) -> web.StreamResponse:
+        self.door.known(request)
         q = history.asked(request.query)
         self.door.sees(request, q.dp)
         if q.port is None:
