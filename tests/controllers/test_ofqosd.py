@@ -199,14 +199,23 @@ def test_one_command():
 
 
 def test_users_command(tmp_path):
-    said = run('ofqos.command', 'users', 'token', 'dora', '--may', 'rates,policy').stdout.splitlines()
+    """A new user's token is printed, its digest kept; a wrong word changes nothing."""
     path = tmp_path / 'users'
-    path.write_text('\n'.join(said[2:]) + '\n')
-    path.chmod(0o600)
-    assert users.read_users(str(path))[0].tokens == {users.digest(said[0])}
-    assert run('ofqos.command', 'users', 'check', str(path)).stdout == 'dora: see, rates, policy\n'
-    assert 'is no right' in run('ofqos.command', 'users', 'token', 'dora', '--may', 'all').stderr
-    assert run('ofqos.command', 'users', 'check', str(tmp_path / 'none')).returncode == 1
+
+    def says(*words):
+        done = run('ofqos.command', 'users', '--file', str(path), *words)
+        return done.returncode, done.stdout + done.stderr
+    assert says('check') == (1, f'ofqos users: {path}: No such file or directory\n')
+    status_, token = says('add', 'dora', '--may', 'rates,policy')
+    assert status_ == 0 and users.read_users(str(path))[0].tokens == {users.digest(token.strip())} and token.strip() not in path.read_text()
+    assert says('add', 'emil', '--switches', 'core,7')[0] == 0
+    assert says('check') == (0, 'dora: see, rates, policy\nemil: see; only 7, core\n') and path.stat().st_mode & 0o077 == 0
+    before = path.read_text()
+    for words, why in ((('add', 'dora'), 'there is a user dora already'), (('add', 'x y'), 'a name has up to 32'),
+                       (('add', 'fred', '--may', 'all'), "'all' is not right; see or rates or policy or administer is")):
+        status_, said = says(*words)
+        assert status_ == 1 and why in said and len(said.splitlines()) == 1 and path.read_text() == before, said
+    assert sorted(p.name for p in tmp_path.iterdir()) == ['users']
 
 
 def policy(daemon, rack):

@@ -11,7 +11,7 @@ copy_source "$home/ofqos"
 # Python is there before: apt keeps it afterwards because others suggest it.
 logged boot-fetch in_root "$root" /home/newcomer "sudo apt-get update
 sudo apt-get install --yes python3
-sudo apt-get install --yes --download-only ./*.deb"
+sudo apt-get install --yes --download-only ./*.deb python3-aiohttp python3-prometheus-client python3-yaml"
 keep_packages "$root"
 
 # The version before: the same files under a lower number.
@@ -51,6 +51,13 @@ logged newcomer-group as_newcomer /home/newcomer/ofqos "$(install_page debian-gr
 logged newcomer-use as_newcomer /home/newcomer/ofqos "$(install_page debian-use)"
 logged newcomer as_newcomer /home/newcomer/ofqos tests/packages/newcomer
 cat "$work/log/newcomer-start" "$work/log/newcomer-use" "$work/log/newcomer" | grep -v '^+* *$' | tail -n 60
+
+echo "--- the services, as docs/how-to/ofqosd.md has them"
+logged services-install as_newcomer /home/newcomer/ofqos "$(scripts/doc-commands docs/how-to/ofqosd.md ofqosd-install)"
+logged services-start as_newcomer /home/newcomer/ofqos "$(scripts/doc-commands docs/how-to/ofqosd.md ofqosd-start)"
+logged services as_newcomer /home/newcomer/ofqos tests/packages/services ||
+    { in_machine journalctl --no-pager -n 40 -u ofqosd; exit 1; }
+tail -n 20 "$work/log/services"
 
 echo "--- the unit"
 in_machine systemd-analyze verify --man=no ofdatapath@br0.service

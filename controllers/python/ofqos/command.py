@@ -23,7 +23,7 @@ PARTS: Dict[str, Part] = {
     'daemon': Part('daemon.cli', 'ofqosd: all services in one process'),
     'queue': Part('client', 'queues of its switches: list, add, change'),
     'switches': Part('joining', 'which switches may join: list, approve, forget'),
-    'users': Part('userfile', 'who may do what: a token for a new user, is the file right?'),
+    'users': Part('userfile', 'who may do what: add one, is the file right?'),
     'log': Part('journal', 'who changed what'),
     'network': Part('network.cli', 'one policy for many switches: check, plan, apply, diff, rollback'),
     'reserve': Part('reserve.cli', 'rates along whole paths: add, list, move'),

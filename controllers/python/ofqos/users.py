@@ -71,7 +71,7 @@ def _read_file(path: str) -> List[User]:
             raise part.wrong('a name has up to 32 letters, digits, ".", "@" and "-"')
         keys = part.keys(('token', 'certificate', 'may', 'switches'), needed=('may',))
         if 'token' not in keys and 'certificate' not in keys:
-            raise part.wrong('a token or a certificate is missing: ofqos users token prints a token and its digest')
+            raise part.wrong('a token or a certificate is missing: ofqos users add makes one')
         rights = {each.one_of(*RIGHTS) for each in keys['may'].items(len(RIGHTS))} | {SEE}
         found.append(User(
             name,
