@@ -150,7 +150,8 @@ class Channel:
                 self._hello.set_result(True)
             return
         if kind == ECHO_REQUEST:
-            if self._writer.transport.get_write_buffer_size() < _UNREAD:    # else it doesn't read what it asks for
+            transport = self._writer.transport
+            if not transport.is_closing() and transport.get_write_buffer_size() < _UNREAD:  # else it doesn't read what it asks for
                 self._writer.write(wire.message(ECHO_REPLY, xid, raw[wire.HEADER.size:]))
             return
         waiting = self._waiting.get(xid)
