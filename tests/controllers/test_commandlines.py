@@ -34,7 +34,8 @@ def test_a_service(service):
 @pytest.mark.parametrize('command, options', compatibility.words('services').items())
 def test_options_stay(command, options):
     """docs/reference/compatibility.md"""
-    service, *words = command.removeprefix('ofqos-').split()
-    done = run(service, *words, '--help')
+    program, *words = command.split()
+    module = {'ofqos': 'command', 'ofqosd': 'daemon'}.get(program, program.removeprefix('ofqos-'))
+    done = run(module, *words, '--help')
     assert done.returncode == 0, done.stderr
     assert options - set(re.findall(r'(?<![\w-])--[a-z][a-z-]*\w', done.stdout)) == set()
