@@ -13,7 +13,8 @@ from support.topo import REPOSITORY, binary, build_directory
 
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
 sys.path.append(PACKAGE)
-from ofqos.network import nothing, policy, schema  # noqa: E402
+from ofqos import yamlfile  # noqa: E402
+from ofqos.network import nothing, policy  # noqa: E402
 from ofqos.network.dpctl import Dpctl, NotRendered  # noqa: E402
 
 needs_dpctl = pytest.mark.skipif(not build_directory(), reason='no build with dpctl found')
@@ -117,7 +118,7 @@ WRONG = [
 
 @pytest.mark.parametrize('old,new,said', WRONG)
 def test_what_is_wrong_is_said_with_its_line(old, new, said):
-    with pytest.raises(schema.Wrong) as error:
+    with pytest.raises(yamlfile.Wrong) as error:
         read(changed(old, new))
     assert said in str(error.value) and str(error.value).startswith('p.yaml:')
 
@@ -125,13 +126,13 @@ def test_what_is_wrong_is_said_with_its_line(old, new, said):
 def test_bounds():
     for text in ('', '- 1', '3', 'switches: {}\napply: []', '\0', 'a: b: c', '{' * 10**5,
                  'switches: [{id: 1}]\napply: [{to: all, ports: {1: none}}]\n#' + 'x' * (8 << 20)):
-        with pytest.raises(schema.Wrong):
+        with pytest.raises(yamlfile.Wrong):
             read(text)
 
 
 def test_two_files_of_one_name():
     text = changed('small:\n', 'other: {file: x/office.qos}\n  small:\n')
-    with pytest.raises(schema.Wrong, match='uplink and other are different files with the name office'):
+    with pytest.raises(yamlfile.Wrong, match='uplink and other are different files with the name office'):
         read(text, {'x/office.qos': 'none\n'})
 
 
@@ -146,7 +147,7 @@ def test_only_the_policys_directory_is_read(name, tmp_path):
     shutil.copy(f'{REPOSITORY}/docs/examples/office.qos', mine / 'below')
     path = mine / 'p.yaml'
     path.write_text(GOOD.replace('office.qos', name.format(dir=tmp_path)))
-    with pytest.raises(schema.Wrong, match='is in the policy\'s directory') as error:
+    with pytest.raises(yamlfile.Wrong, match='is in the policy\'s directory') as error:
         policy.load(str(path))
     assert 'root:' not in str(error.value)
     path.write_text(GOOD.replace('office.qos', 'below/office.qos'))

@@ -171,6 +171,7 @@ def command(daemon, rack, tmp_path):
         done = run('ofqos.command', 'queue', *words, env=env)
         return done.returncode, done.stdout + done.stderr
     assert says('switches')[1].count(' ports, ') == 2
+    assert 'sends -' not in says('list', '1', '1')[1]
     status_, found = says('list', '1', '1')
     assert status_ == 0 and '    10 everything else' not in found and '10 ' in found and '2mbit to 4mbit' in found, found
     assert says('rate', ONE, '1', '10', '3mbit', '5mbit', '--dry-run')[1].startswith('queue 10 of port r1a: rate 2mbit to 3mbit')

@@ -26,6 +26,7 @@ from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
 from .network import Network
 from .tree import label
+from .watch import QUEUES
 from .window import parse
 
 KEEP_ALIVE = 15.0
@@ -193,25 +194,23 @@ class Server:
     async def view(self, request: web.Request) -> web.StreamResponse:
         """Once, of what was last seen; of a port's queues, that nobody looks at, the switch is asked."""
         asked = self._view(request, self.door.known(request))
+        await self._look(asked)
         made = self.net.render(asked)
-        if made and made.get('looked') is False:
-            made = await self._looked(asked)
         if made is None:
             raise Denied(404, 'there is no such port')
         return web.json_response(made)
 
-    async def _looked(self, view: View) -> Optional[Dict[str, Any]]:
-        viewer = self.net.hub.enter(view)
-        if viewer is None:
-            return self.net.render(view)
+    async def _look(self, view: View) -> None:
+        """Where nobody looks at that port's queues, the switch is asked, twice, so that there are rates; not for long."""
+        watch = self.net.watches.get(int(view.path[1], 16)) if view.kind == 'port' else None
+        viewer = self.net.hub.enter(view) if watch and watch.level() < QUEUES else None
+        if watch is None or viewer is None:
+            return
+        loop, before = asyncio.get_running_loop(), watch.look
+        until = loop.time() + LOOKS
         try:
-            until = asyncio.get_running_loop().time() + LOOKS
-            while asyncio.get_running_loop().time() < until:
-                made = self.net.render(view)
-                if not made or made.get('looked') is not False:
-                    break
-                await asyncio.sleep(0.05)
-            return self.net.render(view)
+            while (watch.look is before or not watch.look_before) and loop.time() < until and not watch.channel.gone.done():
+                await asyncio.sleep(0.02)
         finally:
             self.net.hub.leave(viewer)
 
