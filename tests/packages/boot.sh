@@ -77,11 +77,12 @@ logged remove in_machine apt-get remove --yes ofqos
 in_machine test -e /etc/ofqos/br0.conf
 logged again in_machine apt-get install --yes $(cd "$home" && ls *ofqos*.deb | grep -v dbgsym | sed 's,^,/home/newcomer/,')
 in_machine test -x /usr/sbin/ofdatapath
-logged purge in_machine apt-get purge --yes --autoremove ofqos python3-ofqos ofqos-wireshark
+logged purge in_machine apt-get purge --yes --autoremove ofqos python3-ofqos ofqos-wireshark python3-aiohttp \
+    python3-prometheus-client python3-yaml
 present >"$work/log/after"
-# The newcomer's file stays, and a user's number is never given to another.
+# The newcomer's files stay, and a user's number is never given to another.
 if diff "$work/log/before" "$work/log/after" | grep '^[<>]' |
-    grep -v -x -e '> /etc/ofqos' -e '> /etc/ofqos/br0.conf' | head -n 40 | grep .; then
+    grep -v -x -e '> /etc/ofqos' -e '> /etc/ofqos/br0.conf' -e '> /etc/ofqos/ofqosd.yaml' -e '> /etc/ofqos/users.yaml' | head -n 40 | grep .; then
     echo "packages: this was left behind, or is gone" >&2
     exit 1
 fi

@@ -3,9 +3,11 @@
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 
 from .served import PACKAGE, run
 from .topo import binary
@@ -20,8 +22,9 @@ def ofqosd(*words):
 class Ofqosd:
     """`text`: the YAML file, but for users, listen, state and dpctl; `users`: the file of them"""
 
-    def __init__(self, text, users, directory=None):
-        self.directory = directory or tempfile.mkdtemp(prefix='ofqosd-')
+    def __init__(self, text, users):
+        self.directory = tempfile.mkdtemp(prefix='ofqosd-')
+        weakref.finalize(self, shutil.rmtree, self.directory, True)
         self.path = os.path.join(self.directory, 'ofqosd.yaml')
         self.write('users', users)
         self.write('ofqosd.yaml', f'users: users\nlisten: 127.0.0.1:0\nstate: state\n'

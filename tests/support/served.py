@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A service of the package as a process: it prints `listening at ...`, and its log is looked at in the end."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 
 from .topo import REPOSITORY
 
@@ -23,6 +25,7 @@ class Served:
 
     def __init__(self):
         self.directory = tempfile.mkdtemp(prefix=self.module.replace('.', '-') + '-')
+        weakref.finalize(self, shutil.rmtree, self.directory, True)     # it may be started again until then
         self.options = []
 
     def __enter__(self):

@@ -54,6 +54,7 @@ def _place(text: str) -> Tuple[str, int]:
 def parser() -> argparse.ArgumentParser:
     made = commandline.parser('ofqos-exporter', __doc__)
     made.add_argument('address', nargs='*', help='a switch: unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]')
+    made.add_argument('--connect', action='append', default=[], metavar='ADDRESS', help='the same, as other services have it')
     made.add_argument('--switches', metavar='FILE', help='more of them, one a line')
     made.add_argument('--accept', action='append', default=[], metavar='ADDRESS',
                       help='where switches may connect; may be given again')
@@ -116,7 +117,7 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
 
 
 async def run(args: argparse.Namespace) -> int:
-    addresses = args.address + (read_addresses(args.switches) if args.switches else [])
+    addresses = args.address + args.connect + (read_addresses(args.switches) if args.switches else [])
     if not addresses and not args.accept:
         raise ValueError('name a switch (unix:PATH, tcp:HOST[:PORT]), --switches FILE or --accept ADDRESS')
     for name in ('timeout', 'max_age'):

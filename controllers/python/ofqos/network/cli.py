@@ -49,11 +49,11 @@ def default_state() -> str:
 
 
 def _connecting(command: argparse.ArgumentParser, listen: Optional[str]) -> None:
-    command.add_argument('--listen', metavar='HOST:PORT', default=listen,
-                         help='for switches that connect' + (' (%(default)s)' if listen else
+    command.add_argument('--listen', '--accept', metavar='ADDRESS', default=listen,
+                         help='for switches that connect: HOST:PORT, tcp:HOST[:PORT], unix:PATH' + (' (%(default)s)' if listen else
                                                              ': do it alone, without an instance that runs'))
-    command.add_argument('--connect', metavar='HOST:PORT', action='append', default=[],
-                         help='to a switch that waits for controllers; may be given again')
+    command.add_argument('--connect', metavar='ADDRESS', action='append', default=[],
+                         help='to a switch that waits for controllers: HOST:PORT, unix:PATH; may be given again')
     secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
 
 
@@ -142,12 +142,15 @@ def in_thread(do: Callable[[], object]) -> None:
 
 
 def addresses(texts: List[Optional[str]], kind: str) -> List[str]:
-    """Of --listen and --connect.  ValueError."""
-    found = [f'{kind}:{text}' for text in texts if text]
-    for address in found:
-        if not re.search(r':\d+$', address[4:]):
-            raise ValueError(f'{address[4:]} is not right; HOST:PORT is, such as 127.0.0.1:6653')
+    """Of --listen and --connect: a bare HOST:PORT is of this kind.  ValueError."""
+    found = []
+    for text in filter(None, texts):
+        address = text if text.startswith(('unix:', 'tcp:', 'tls:')) else f'{kind}:{text}'
+        if address is not text and not re.search(r':\d+$', text):
+            raise ValueError(f'{text} is not right; HOST:PORT is, such as 127.0.0.1:6653, or unix:PATH, tcp:HOST[:PORT], '
+                             'tls:HOST[:PORT]')
         parse_address(address)
+        found.append(address)
     return found
 
 

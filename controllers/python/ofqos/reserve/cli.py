@@ -130,7 +130,8 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest='command', required=True)
     run = commands.add_parser('run', help='the service; switches connect to it')
     run.add_argument('--settings', metavar='FILE', help='JSON; ofqos/reserve/settings.py')
-    run.add_argument('--listen', default='127.0.0.1:6653', help='for switches (%(default)s)')
+    run.add_argument('--listen', '--accept', default='127.0.0.1:6653', metavar='ADDRESS',
+                     help='for switches: HOST:PORT, tcp:HOST[:PORT], unix:PATH (%(default)s)')
     run.add_argument('--connect', action='append', default=[], metavar='ADDRESS',
                      help='a switch that waits for controllers: unix:PATH, tcp:HOST[:PORT]; may be given again')
     secure.add_tls_options(run.add_argument_group('TLS to switches: all three or none'))
@@ -179,7 +180,7 @@ async def _run(args: argparse.Namespace) -> None:
     say = Printer().say
     tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     http = HttpServer(HttpSettings(connections=64, name='ofqos-reserve'))
-    switches = Switches(args.connect, [f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
+    switches = Switches(args.connect, [args.listen if args.listen.startswith(('unix:', 'tcp:', 'tls:')) else f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
                         turned=lambda why: say('turned away', why=why))
     app = Reserve(made, asyncio.get_running_loop(), switches, say)
     Server(app, Door(http, guard))

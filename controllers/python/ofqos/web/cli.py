@@ -89,7 +89,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     Server(net, desk, door, bool(tls) or args.behind_tls)
     host, _, port = args.listen.rpartition(':')
     own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
-    switches = Switches([*config.switches, *args.switch], [*config.accept, *args.accept], tls=own, listen_tls=asked,
+    switches = Switches([*config.switches, *args.switch, *args.connect], [*config.accept, *args.accept], tls=own, listen_tls=asked,
                         only_read=not args.allow_changes, up=net.up, down=net.down, heard=net.heard, turned=net.turned)
     over = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -121,6 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     n.add_argument('token', metavar='FILE')
     s = commands.add_parser('serve', help='the service')
     s.add_argument('switch', nargs='*', metavar='SWITCH', help='unix:PATH, tcp:HOST[:PORT] or tls:HOST[:PORT]')
+    s.add_argument('--connect', action='append', default=[], metavar='ADDRESS', help='the same, as other services have it')
     s.add_argument('--token', required=True, metavar='FILE', help='tokens that may sign in, one a line; mode 600')
     s.add_argument('--config', metavar='FILE', help='switches, names, links, ...: a JSON object')
     s.add_argument('--listen', default='127.0.0.1:8490', metavar='HOST:PORT', help='for browsers (%(default)s)')
