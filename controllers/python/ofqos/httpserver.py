@@ -20,6 +20,7 @@ from typing import Any, Awaitable, Callable, Dict, List, Optional, Sequence, Set
 
 from aiohttp import web
 
+from .ending import end
 from .guard import Guard, User, foreign, is_loopback
 from .limits import Rate, origin
 
@@ -289,8 +290,8 @@ class HttpServer:
         if self._listening:
             self._listening.close()
         if self._sweeper:
-            self._sweeper.cancel()
-        for end in self.closing:
-            await end()
+            await end([self._sweeper])
+        for close in self.closing:
+            await close()
         if self._runner:
             await self._runner.cleanup()

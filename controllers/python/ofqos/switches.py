@@ -16,6 +16,7 @@ from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Protocol
 
 from .address import Address, parse_address
 from .channel import LIMITS, Channel, Limits, dial
+from .ending import end
 from .errors import Away
 from .joining import Joining
 from .limits import Places, Rate, allow_descriptors, origin
@@ -130,10 +131,7 @@ class Switches:
     async def stop(self) -> None:
         for listener in self._listeners:
             listener.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(self._tasks)
         for address in self.listen[:len(self._listeners)]:
             if address.kind == 'unix':
                 _unlink(address.host)

@@ -19,6 +19,7 @@ import aiohttp
 
 from .. import changes, wire
 from ..channel import Channel
+from ..ending import end
 from ..errors import Away
 from ..greeting import greet
 from ..units import format_rate
@@ -140,8 +141,7 @@ class Alerts:
         for alert in self.active.values():
             if alert.timer:
                 alert.timer.cancel()
-        for task in (*self._tasks, *(sender.task for sender in self.senders)):
-            task.cancel()
+        await end([*self._tasks, *(sender.task for sender in self.senders)])
 
     # ------------------------------------------------------------------ what begins and ends
 

@@ -14,6 +14,7 @@ from aiohttp import web
 from ..api import description
 from ..channel import Limits
 from ..door import Door
+from ..ending import end
 from ..events import Printer
 from ..exporter.collect import Collector
 from ..exporter.service import Exporter, Own
@@ -171,10 +172,9 @@ class Daemon:
                 if self.policy:                 # a step is finished, or taken back
                     await self.loop.run_in_executor(None, self.policy.instance.end)
         finally:
-            for task in self.tasks:
-                task.cancel()
-            for end in reversed(self.ends):
-                await end()
+            await end(self.tasks)
+            for each in reversed(self.ends):
+                await each()
 
     def _start(self) -> None:
         if self.net and self.net.recorder:

@@ -14,6 +14,7 @@ from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from .. import table, wire
 from ..channel import Channel, complete, joined
+from ..ending import end
 from ..errors import Away
 from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters, parse_port_counters, parse_ports
 from ..replies import parse_counters
@@ -288,6 +289,4 @@ class Collector:
     async def stop(self) -> None:
         tasks = [source.task for source in self._sources() if source.task]
         tasks += [self._running] if self._running else []       # type: ignore[list-item]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end(tasks)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple, TypeVar
 
+from ..ending import end
 from ..replies import Entry, Latency
 from .sample import QUEUE_IN, QUEUE_OUT, RECEIVES, SENDS, Key, Sample
 from .store import FINE, Store
@@ -128,7 +129,7 @@ class Recorder:
     async def end(self) -> None:
         """Writes what waits."""
         if self._task:
-            self._task.cancel()
+            await end([self._task])
         await self.flush()
         await self.ask(Store.close)
         self._thread.shutdown()

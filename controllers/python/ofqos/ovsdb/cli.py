@@ -15,6 +15,7 @@ import sys
 from typing import Optional, Sequence
 
 from .. import commandline, secure
+from ..ending import end
 from ..switches import Switches
 from .bridges import Bridges
 from .database import Database
@@ -44,7 +45,7 @@ async def _run(args: argparse.Namespace) -> int:
         where = ', '.join([f'port {port}' for port in server.ports] + [str(a) for a in server.listen if a.kind == 'unix'])
         print(f'listening at {where}', flush=True)
         await ended.wait()
-        poll.cancel()
+        await end([poll])
         await server.stop()
     return 0
 

@@ -21,6 +21,7 @@ import sys
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from .. import commandline
+from ..ending import end
 from ..secure import add_tls_options, context, read_private
 from ..watched import Watched
 from .client import Client, Share, ServiceError
@@ -82,7 +83,7 @@ async def _serve(args: argparse.Namespace) -> int:
     ticker = asyncio.ensure_future(Ticker(desk, args.interval, http.settings.say).run())
     print(f'listening at {host}:{await http.start(host.strip("[]"), int(port))}', flush=True)
     await over.wait()
-    ticker.cancel()
+    await end([ticker])
     await http.stop()
     desk.link.close()
     return 0

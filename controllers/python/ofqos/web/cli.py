@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import commandline, secure
+from ..ending import end
 from ..guard import Guard, new_token
 from ..history.recorder import Recorder
 from ..history.store import LEAST_MB
@@ -105,8 +106,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
                 tasks.append(asyncio.ensure_future(follow(config.topology, net)))
             await over.wait()
     finally:
-        for task in tasks:
-            task.cancel()
+        await end(tasks)
         await http.stop()
         if net.recorder:
             await net.recorder.end()

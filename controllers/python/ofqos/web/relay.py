@@ -14,6 +14,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple
 
 from .. import wire
 from ..channel import Channel
+from ..ending import end
 from ..errors import BUNDLE_ERROR, ET_EXPERIMENTER, Away, BundleFailed, Refused, SchedFailed
 
 SECONDS, OUTPUT = 60.0, 1 << 20
@@ -145,9 +146,7 @@ class Dpctl:
             return await self._program([*command[:-1], f'unix:{path}', command[-1], *words])
         finally:
             server.close()
-            for task in relays:
-                task.cancel()
-            await asyncio.gather(*relays, return_exceptions=True)
+            await end(relays)
 
     async def _program(self, argv: List[str]) -> Tuple[int, str, str]:
         assert self.path
@@ -165,9 +164,7 @@ class Dpctl:
             out, err = (each.result() for each in reading)
             return await process.wait(), out, err
         finally:
-            for each in reading:
-                each.cancel()
-            await asyncio.gather(*reading, return_exceptions=True)
+            await end(reading)
             if process.returncode is None:
                 process.kill()
                 await process.wait()

@@ -12,6 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Set, Tuple, Type, Typ
 from aiohttp import web
 
 from ..door import Door, Who
+from ..ending import end
 from ..errors import Away, Refused
 from ..guard import COOKIE, LIFE
 from ..history import pictures as history
@@ -388,11 +389,9 @@ class Server:
         return web.json_response(await self.door.change(request, POLICY, body, work, dry))
 
     async def close(self) -> None:
-        """Ends the streams, which would never end by themselves.  Being cancelled alone may go unheard: before Python
-        3.12 wait_for() forgets it when what it waits for comes at the same time."""
+        """Ends the streams, which would never end by themselves"""
         self.closing = True
         self.net.hub.wake()
         if self.streams:
             _, late = await asyncio.wait(self.streams, timeout=ENDING)
-            for task in late:               # it waits for a peer that does not read
-                task.cancel()
+            await end(late)                 # those wait for peers that do not read
