@@ -33,13 +33,14 @@ switches:
 apply:
   - {{to: all, ports: {{1: small}}}}
 '''
-TOKENS = {name: users.made() for name in ('alice', 'bob', 'carol')}
+TOKENS = {name: users.made() for name in ('alice', 'bob', 'carol', 'dora')}
 USERS = f'''
 alice: {{token: {TOKENS["alice"][1]}, may: [rates, policy, administer]}}
 bob: {{token: {TOKENS["bob"][1]}, may: see}}
 carol: {{token: {TOKENS["carol"][1]}, may: rates, switches: [pilot]}}
+dora: {{token: {TOKENS["dora"][1]}, may: rates}}
 '''
-ALICE, BOB, CAROL = (TOKENS[name][0] for name in ('alice', 'bob', 'carol'))
+ALICE, BOB, CAROL, DORA = (TOKENS[name][0] for name in ('alice', 'bob', 'carol', 'dora'))
 
 
 # ------------------------------------------------------------------------------------- the file
@@ -299,3 +300,15 @@ def test_new_switches_wait():
             assert f'ofqos switches approve {ONE}' in ' '.join(e['why'] for e in daemon.events('turned away'))
             assert run('ofqos.joining', '--file', store, 'approve', ONE).returncode == 0
             until(lambda: daemon.ask('GET', '/api/view?view=network', ALICE)['total'], wanted=lambda n: n == 1)
+
+
+@rooted
+def test_what_the_page_is_told(rack):
+    """Who one is, and what to offer"""
+    made = Ofqosd(text(rack, f'web: {{changes: yes, profiles: {os.path.join(topo.REPOSITORY, "docs/examples")}}}\n'), USERS)
+    with made as daemon:
+        said = {name: daemon.ask('GET', '/api/session', token) for name, token in (('alice', ALICE), ('bob', BOB), ('carol', CAROL))}
+        assert {name: (s['name'], s['may_change'], s['profiles']) for name, s in said.items()} == {
+            'alice': ('alice', True, True), 'bob': ('bob', False, False), 'carol': ('carol', True, False)}
+        wrong = daemon.ask('POST', f'/api/switches/{ONE}/profile', DORA, {'profile': 'sfq.qos', 'ports': [1]}, 403)
+        assert wrong == {'error': 'dora may not do that: it takes the right "policy"'}

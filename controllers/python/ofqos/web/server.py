@@ -143,12 +143,12 @@ class Server:
     def _describe(self, who: Optional[Who]) -> Dict[str, Any]:
         if who is None:
             return {'signed_in': False}
-        return {'signed_in': True, 'csrf': who.session.csrf if who.session else None,
+        return {'signed_in': True, 'name': who.user.name, 'csrf': who.session.csrf if who.session else None,
                 'may_change': self.door.changes and who.user.may(RATES),
                 'why_not': None if self.door.changes and who.user.may(RATES) else
                 'This token is for looking only.' if self.door.changes else
                 'The service only shows: it was not started with --allow-changes.',
-                'profiles': bool(self.desk.profiles.directory), 'history': self.net.recorder is not None}
+                'profiles': bool(self.desk.profiles.directory) and who.user.may(POLICY), 'history': self.net.recorder is not None}
 
     async def session(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self._describe(self.door.who(request)))

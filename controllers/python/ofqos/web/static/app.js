@@ -52,6 +52,7 @@ function show() {
   const at = decodeURIComponent(location.hash.slice(1)) || '/network';
   const found = PAGES.find(([pattern]) => pattern.test(at));
   $('right').hidden = !me.signed_in;
+  $('who').textContent = me.name || '';
   banner('');
   if (!me.signed_in) { signIn(); return; }
   if (!found) { missing('There is no such page.'); return; }
@@ -89,7 +90,7 @@ function signIn() {
   const form = h('form', {class: 'panel sign-in'}, h('header', {}, h('h1', {}, 'Sign in')),
     h('div', {class: 'body'}, h('label', {}, 'Token', field), wrong,
       h('button', {class: 'main'}, 'Sign in'),
-      h('p', {class: 'mute'}, 'It stands in the file that the service was started with (', h('code', {}, '--token'), ').')));
+      h('p', {class: 'mute'}, 'Whoever runs the service has it: ', h('code', {}, 'ofqos users add'), ' prints one, or it is a line of the file of ', h('code', {}, '--token'), '.')));
   form.addEventListener('submit', async (e) => {
     e.preventDefault();
     wrong.textContent = '';
