@@ -172,6 +172,7 @@ def refused(*words, **more):
 def test_what_is_wrong_is_said(tmp_path):
     assert 'tour takes no switch, and can\'t be in a file: type  dpctl tour\n' in refused('unix:/nowhere', 'tour')
     assert "tour takes no arguments, not 'now'" in refused('tour', 'now')
+    assert 'there is no --json' in refused('--json', 'tour')
     (tmp_path / 'id').symlink_to('/usr/bin/id')
     assert 'the lab needs, and does not find: unshare (package util-linux)' in refused('tour', env={'PATH': str(tmp_path)})
 

@@ -33,6 +33,8 @@ run_tour(struct ctx *c, const struct command *self, char **words, int n)
     char dir[PATH_MAX], path[PATH_MAX + 64];
     if (n)
         return say_usage(c, "tour takes no arguments, not '%s'", words[0]);
+    if (c->json)
+        return say_usage(c, "tour is for people: there is no --json of it");
     if (!own_directory(dir, sizeof dir))
         return say_failed(c, "/proc/self/exe: %s", strerror(errno));
     for (size_t i = 0; i < sizeof places / sizeof places[0]; i++) {

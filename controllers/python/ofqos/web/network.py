@@ -122,15 +122,15 @@ class Network:
             raise Away(f'switch {dp[:40]} is not connected') from None
 
     def permitted(self, dp: str, only: Optional[FrozenSet[str]]) -> bool:
-        """Whether somebody who may see only those switches may see this one: by its id, its name or a label"""
+        """Whether somebody who may see only those switches may see this one: by its id, the name that it was given here or a
+        label; not by what it calls itself"""
         if only is None:
             return True
         try:
             dpid = int(dp, 16)
         except ValueError:
             return False                        # of no switch
-        watch = self.watches.get(dpid)
-        return not only.isdisjoint((dp, watch.name if watch else self._away_name(dpid), *self.labels(dpid)))
+        return not only.isdisjoint((dp, self.names.get(f'{dpid:016x}', dp), *self.labels(dpid)))
 
     # ------------------------------------------------------------------ who wants what
 
