@@ -169,7 +169,7 @@ def command(daemon, rack, tmp_path):
     env = {'OFQOS_URL': f'http://127.0.0.1:{daemon.port}', 'OFQOS_TOKEN_FILE': str(token)}
 
     def says(*words):
-        done = run('ofqos.command', 'queue', *words, env=env)
+        done = run('ofqos.command', 'queue', *words, env={**env, 'NO_PROXY': '*'})
         return done.returncode, done.stdout + done.stderr
     assert says('switches')[1].count(' ports, ') == 2
     assert 'sends -' not in says('list', '1', '1')[1]
@@ -187,6 +187,11 @@ def command(daemon, rack, tmp_path):
     wrong = says('add', '1', '1', '30', 'fast')
     assert wrong[0] == 1 and 'fast' in wrong[1] and len(wrong[1].splitlines()) == 1, wrong
     assert says('list', '1')[1].startswith('1 r1a: up, ')
+    assert 'there is no such port' in says('list', '1', '99')[1]
+    env = {'OFQOS_URL': env['OFQOS_URL']}
+    assert says('switches') == (1, 'ofqos queue: sign in first; --token-file=FILE or $OFQOS_TOKEN_FILE names the token\n')
+    env = {'OFQOS_URL': 'http://127.0.0.1:1'}
+    assert says('switches')[0] == 1 and 'Connection refused; is ofqosd running there?' in says('switches')[1]
 
 
 def test_one_command():

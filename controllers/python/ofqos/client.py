@@ -219,9 +219,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = parser().parse_args(argv)
     try:
         found = run(client_of(args), args)
-    except (ServiceError, ValueError, OSError) as error:
-        field = getattr(error, 'field', '')
-        print(f'ofqos queue: {field}{": " * bool(field)}{error}', file=sys.stderr)
+    except ServiceError as error:
+        more = {0: '; is ofqosd running there? --url says where else it may be',
+                401: '; --token-file=FILE or $OFQOS_TOKEN_FILE names the token'}.get(error.status, '')
+        print(f'ofqos queue: {error.field}{": " * bool(error.field)}{error}{more}', file=sys.stderr)
+        return 1
+    except (ValueError, OSError) as error:
+        print(f'ofqos queue: {error}', file=sys.stderr)
         return 1
     print(json.dumps(found) if args.json else '\n'.join(lines(args.command, found)))
     return 0
