@@ -25,6 +25,7 @@ from .guard import Guard, User, foreign, is_loopback
 from .limits import Rate, origin
 
 BODY_MAX, UNREAD_MAX = 64 << 10, 256 << 10
+MANY = 1e6                      # requests a second: no bound; a proxy's address is that of all its users
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 

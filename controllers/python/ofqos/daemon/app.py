@@ -20,7 +20,7 @@ from ..exporter.collect import Collector
 from ..exporter.service import Exporter, Own
 from ..guard import Guard
 from ..history.recorder import Recorder
-from ..httpserver import HttpServer, HttpSettings, answer
+from ..httpserver import MANY, HttpServer, HttpSettings, answer
 from ..joining import Joining
 from ..journal import Journal, NotLogged
 from ..network.app import App
@@ -54,7 +54,7 @@ class Daemon:
         os.makedirs(settings.state, mode=0o700, exist_ok=True)
         self.guard = Guard(settings.users)
         viewers = settings.web.viewers if settings.web else 0
-        self.http = HttpServer(HttpSettings(tls, 2 * viewers + 128, address_rate=500, address_burst=1000, name='ofqosd'))
+        self.http = HttpServer(HttpSettings(tls, 2 * viewers + 128, address_rate=MANY, address_burst=MANY, name='ofqosd'))
         changes = bool(settings.network or settings.reserve or settings.web and settings.web.changes)
         self.journal = Journal(os.path.join(settings.state, LOG))
         self.door = Door(self.http, self.guard, self.journal)

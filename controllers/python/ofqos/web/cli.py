@@ -75,7 +75,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     # What needs aiohttp comes last: the rest says what is wrong without it.
     from .topology import follow        # pylint: disable=import-outside-toplevel
     from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
-    from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from ..httpserver import MANY, HttpServer, HttpSettings     # pylint: disable=import-outside-toplevel
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
     from ..door import Door             # pylint: disable=import-outside-toplevel
     from .server import Server          # pylint: disable=import-outside-toplevel
@@ -85,7 +85,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
         net.recorder = Recorder(path, args.history_mb or config.history_mb, lambda level, text: net.hub.tell(level, 'history', text))
     desk = Desk(net, Profiles(args.profiles or config.profiles), Dpctl(args.dpctl or config.dpctl))
     tls = secure.context(args.certificate, args.private_key, args.ca_cert, server=True, needed=True)
-    http = HttpServer(HttpSettings(tls, 2 * args.viewers + 64, address_rate=500, address_burst=1000, name='ofqos-web'))
+    http = HttpServer(HttpSettings(tls, 2 * args.viewers + 64, address_rate=MANY, address_burst=MANY, name='ofqos-web'))
     door = Door(http, Guard(args.token), Journal(args.log) if args.log else None, args.allow_changes)
     Server(net, desk, door, bool(tls) or args.behind_tls)
     host, _, port = args.listen.rpartition(':')
