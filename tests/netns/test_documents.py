@@ -122,6 +122,7 @@ ELSEWHERE = {
     'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
     'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
     'docs/how-to/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},
+    'docs/how-to/ofqosd.md': {'All-services-in-one': 'tests/packages/boot.sh'},
     'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py', 'History': 'tests/controllers/test_history.py'},
     'docs/tutorials/first-application.md': {'Run-it': 'tests/controllers/test_tutorial.py'},
     'docs/tutorials/home-line.md': {name: 'tests/netns/test_tutorials.py' for name in (
