@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqosd (docs/how-to/ofqosd.md): all services in one process before real switches, and who may do what there."""
+import json
 import os
 import signal
 import sys
@@ -234,9 +235,12 @@ def policy(daemon, rack):
     wrong = daemon.ask('POST', '/api/policy/apply', ALICE, {'policy': 'revision: x\n'}, 422)['error']
     assert wrong.startswith('policy:1: ')
     daemon.ask('POST', '/api/policy/apply', ALICE, {'polisy': ''}, 400)
+    daemon.ask('POST', '/api/policy/rollback', ALICE, {'revision': 77}, 422)
     assert daemon.ask('POST', '/api/policy/apply', ALICE, newer)['changed'] == ['one', 'two']
     until(lambda: tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'], wanted=lambda rate: rate == 3 * MBIT)
     daemon.ask('POST', '/api/policy/rollback', ALICE, {})
+    log = run('ofqos.journal', os.path.join(daemon.directory, 'state/changes.log'), '--json').stdout.splitlines()
+    assert [json.loads(line)['outcome'][:8] for line in log] == ['not done', 'not done', 'done', 'done'], log
     until(lambda: tc.classes(rack.switch_ns, 'r1a')[10]['options']['rate'], wanted=lambda rate: rate == 2 * MBIT)
 
 
@@ -277,6 +281,8 @@ def test_who_may_do_what(rack):
         until(lambda: daemon.ask('GET', f'/api/view?view=switch/{ONE}', CAROL)['total'], wanted=lambda n: n >= 2)
         assert add(daemon, ONE, CAROL, 200)['change']['by'] == 'carol'
         add(daemon, ONE, CAROL, 400)                              # it is there already
+        stale = {'port': 2, 'queue': 30, 'rate': '3mbit', 'ceil': '4mbit', 'seen': {'rate': '9mbit', 'ceil': '9mbit'}}
+        assert 'carol has changed it meanwhile' in daemon.ask('POST', f'/api/switches/{ONE}/rate', ALICE, stale, 409)['error']
         assert add(daemon, ONE, BOB, 200, queue=31, name='', dry_run=True)['command']
         events = daemon.ask('GET', '/api/view?view=events', CAROL)['events']
         assert {e['dp'] for e in events} == {ONE}
@@ -286,7 +292,7 @@ def test_who_may_do_what(rack):
     log = os.path.join(daemon.directory, 'state/changes.log')
     said = run('ofqos.journal', log)
     lines = said.stdout.splitlines()
-    assert said.returncode == 0 and len(lines) == 2, said
+    assert said.returncode == 0 and len(lines) == 3, said
     assert 'carol' in lines[0] and lines[0].endswith('done') and 'not done: queue 30 is there already' in lines[1]
     assert CAROL not in open(log).read()
     assert run('ofqos.journal', log, '--user', 'bob').stdout == ''

@@ -125,6 +125,18 @@ def test_a_log_is_bounded(tmp_path):
     assert numbers == list(range(numbers[0], 200)) and len(numbers) > 15
 
 
+def test_a_change_with_a_large_body(tmp_path):
+    """It was cut in the middle of its JSON, and so was not in the log at all."""
+    path = str(tmp_path / 'log')
+    log = journal.Journal(path)
+    for text in 'x' * 70_000, 'é' * 65_000, '\ud800' * 10, 'y' * 600_000:
+        asyncio.run(change(log, what={'policy': text}))
+    found = journal.read(path)
+    assert [f['outcome'] for f in found] == ['done'] * 4
+    assert [len(f['what'].get('policy', '')) for f in found[:3]] == [70_000, 65_000, 10]
+    assert found[3]['what']['bytes'] > 600_000 and len(found[3]['what']['sha256']) == 64
+
+
 def test_what_cant_be_logged_isnt_done(tmp_path, monkeypatch):
     path, done = str(tmp_path / 'log'), []
     log = journal.Journal(path)

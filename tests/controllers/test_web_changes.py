@@ -46,7 +46,7 @@ def test_of_two_who_look_the_second_is_told(web, switch):
     web.ask('POST', RATE, wanted(30, '3mbit', '8mbit', seen=seen))
     for dry in True, False:
         said = web.ask('POST', RATE, wanted(30, '4mbit', '8mbit', seen=seen, dry_run=dry), 409)
-        assert 'somebody else' in said['error'] and '3mbit to 8mbit' in said['error']
+        assert 'somebody at 127.0.0.1 has changed it' in said['error'] and '3mbit to 8mbit' in said['error']
     web.ask('POST', RATE, wanted(30, '4mbit', '8mbit', seen={'rate': '3mbit', 'ceil': '8mbit'}))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
+import hashlib
 import json
 import os
 import secrets
@@ -20,7 +21,7 @@ from . import commandline
 
 FILE = '/var/lib/ofqosd/changes.log'
 MOST = 64 << 20             # bytes
-_LINE = 64 << 10
+_LINE = 512 << 10           # of a body of 64 KB, however it is escaped
 
 
 class NotLogged(Exception):
@@ -38,7 +39,10 @@ class Journal:
 
     def write(self, line: Dict[str, Any]) -> None:
         """OSError."""
-        data = json.dumps(line, separators=(',', ':'))[:_LINE].encode() + b'\n'
+        data = _encoded(line)
+        if len(data) > _LINE:           # a line is whole, or it could not be read
+            what = {'sha256': hashlib.sha256(data).hexdigest(), 'bytes': len(data)}
+            data = _encoded({**line, 'what': what})
         with self._lock:
             if os.path.exists(self.path) and os.path.getsize(self.path) + len(data) > self.most // 2:
                 os.replace(self.path, self.path + '.1')
@@ -80,6 +84,10 @@ async def logged(journal: Optional[Journal], **what: Any) -> AsyncIterator[None]
         await asyncio.to_thread(journal.end, line, f'not done: {error or type(error).__name__}')
         raise
     await asyncio.to_thread(journal.end, line, 'done')
+
+
+def _encoded(line: Dict[str, Any]) -> bytes:
+    return json.dumps(line, separators=(',', ':')).encode() + b'\n'
 
 
 def _ends_well(path: str) -> bool:

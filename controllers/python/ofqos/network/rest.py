@@ -19,6 +19,14 @@ from .service import Instance
 Handler = Callable[[web.Request], Awaitable[Dict[str, Any]]]
 
 
+class NotDone(Exception):
+    """What the instance answers, with an "error"."""
+
+    def __init__(self, found: Dict[str, Any]) -> None:
+        super().__init__(str(found['error']))
+        self.found = found
+
+
 class Routes:
     """Of an instance.  Its commands make steps at switches, so each has a thread."""
 
@@ -35,13 +43,17 @@ class Routes:
         try:
             if self.door.known(request).user.switches is not None:
                 raise Denied(403, 'the policy is for users who may see all switches')
-            found = await handler(request)
-            return answer(found, 422 if 'error' in found else 200)
+            return answer(await handler(request))
+        except NotDone as e:
+            return answer(e.found, 422)
         except NotLogged as e:
             return error(503, str(e))
 
     async def _do(self, command: str, **more: Any) -> Dict[str, Any]:
-        return await asyncio.to_thread(self.instance.handle, {'command': command, **more})
+        found = await asyncio.to_thread(self.instance.handle, {'command': command, **more})
+        if 'error' in found:
+            raise NotDone(found)
+        return found
 
     async def status(self, _: web.Request) -> Dict[str, Any]:
         return await self._do('status')
@@ -81,7 +93,7 @@ class Routes:
             path = os.path.join(directory, 'policy')
             with open(path, 'w', encoding='utf-8') as f:
                 f.write(text)
-            found = await self._do(command, file=path, canary=bool(body.get('canary', True)))
-        if 'error' in found:
-            found['error'] = str(found['error']).replace(f'{path}:', 'policy:')
-        return found
+            try:
+                return await self._do(command, file=path, canary=bool(body.get('canary', True)))
+            except NotDone as e:
+                raise NotDone({**e.found, 'error': str(e).replace(f'{path}:', 'policy:')}) from None

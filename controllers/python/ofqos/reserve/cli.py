@@ -180,7 +180,8 @@ async def _run(args: argparse.Namespace) -> None:
     say = Printer().say
     tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     http = HttpServer(HttpSettings(connections=64, name='ofqos-reserve'))
-    switches = Switches(args.connect, [args.listen if args.listen.startswith(('unix:', 'tcp:', 'tls:')) else f'{"tls" if tls[1] else "tcp"}:{args.listen}'], tls=tls[0], listen_tls=tls[1],
+    kind = '' if args.listen.startswith(('unix:', 'tcp:', 'tls:')) else 'tls:' if tls[1] else 'tcp:'
+    switches = Switches(args.connect, [kind + args.listen], tls=tls[0], listen_tls=tls[1],
                         turned=lambda why: say('turned away', why=why))
     app = Reserve(made, asyncio.get_running_loop(), switches, say)
     Server(app, Door(http, guard))

@@ -6,7 +6,7 @@ from typing import Any, Dict, Iterable, List, NamedTuple, Sequence, Tuple, Union
 
 from .graph import Hop
 
-Match = Tuple[Tuple[str, Any], ...]     # os-ken's names of fields and their values, sorted
+Match = Tuple[Tuple[str, Any], ...]     # OpenFlow's names of fields and their values, sorted
 FIRST_ID, LAST_ID = 20000, 39999        # of reservations; an id is its queue's number as well
 
 

@@ -302,11 +302,19 @@ class Desk:
         return plan(await dump(watch.channel, wanted.port), wanted, interface, speed)
 
     async def change(self, dp: str, wanted: Wanted, by: str) -> Change:
-        made = await self.plan(dp, wanted)
+        try:
+            made = await self.plan(dp, wanted)
+        except Changed as error:
+            raise Changed(str(error).replace('somebody else', self._last(dp, wanted), 1)) from None
         if not made.steps and made.request == made.back:
             raise Bad('it has these rates already')
         await self.net[dp].channel.commit([made.request])
         return self.keep(dp, wanted.port, made.what, by, back=[made.back], made=[made.request])
+
+    def _last(self, dp: str, wanted: Wanted) -> str:
+        """Who changed that queue here last"""
+        return next((c.by for c in reversed(self.changes) if (c.dp, c.port) == (dp, wanted.port) and
+                     any(made.class_id == wanted.queue for made in c.made)), 'somebody else')
 
     def keep(self, dp: str, port: int, what: str, by: str, back: Sequence[Request] = (), made: Sequence[Request] = (),
              profiles: Optional[Mapping[int, str]] = None, rules: Sequence[str] = ()) -> Change:
