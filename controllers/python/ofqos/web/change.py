@@ -299,22 +299,28 @@ class Desk:
     async def plan(self, dp: str, wanted: Wanted) -> Plan:
         watch = self.net[dp]
         interface, speed = self.interface(watch, wanted.port)
-        return plan(await dump(watch.channel, wanted.port), wanted, interface, speed)
+        now = await dump(watch.channel, wanted.port)
+        try:
+            return plan(now, wanted, interface, speed)
+        except Changed as error:
+            raise Changed(str(error).replace('somebody else', self._whose(dp, wanted, now), 1)) from None
 
     async def change(self, dp: str, wanted: Wanted, by: str) -> Change:
-        try:
-            made = await self.plan(dp, wanted)
-        except Changed as error:
-            raise Changed(str(error).replace('somebody else', self._last(dp, wanted), 1)) from None
+        made = await self.plan(dp, wanted)
         if not made.steps and made.request == made.back:
             raise Bad('it has these rates already')
         await self.net[dp].channel.commit([made.request])
         return self.keep(dp, wanted.port, made.what, by, back=[made.back], made=[made.request])
 
-    def _last(self, dp: str, wanted: Wanted) -> str:
-        """Who changed that queue here last"""
-        return next((c.by for c in reversed(self.changes) if (c.dp, c.port) == (dp, wanted.port) and
-                     any(made.class_id == wanted.queue for made in c.made)), 'somebody else')
+    def _whose(self, dp: str, wanted: Wanted, now: tree.Look) -> str:
+        """Who made the queue as it is, if that was here"""
+        e = now.entries.get((wanted.port, int(wanted.direction == 'in'), True, wanted.queue))
+        rates = tree.words(e.config) if e else {}
+        for change in reversed(self.changes):
+            for made in change.made if (change.dp, change.port) == (dp, wanted.port) else ():
+                if made.class_id == wanted.queue:
+                    return change.by if all(rates.get(k) == v for k, v in tree.words(made).items()) else 'somebody else'
+        return 'somebody else'
 
     def keep(self, dp: str, port: int, what: str, by: str, back: Sequence[Request] = (), made: Sequence[Request] = (),
              profiles: Optional[Mapping[int, str]] = None, rules: Sequence[str] = ()) -> Change:
