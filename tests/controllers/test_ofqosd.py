@@ -287,16 +287,33 @@ def test_who_may_do_what(rack):
         events = daemon.ask('GET', '/api/view?view=events', CAROL)['events']
         assert {e['dp'] for e in events} == {ONE}
         assert [c['by'] for c in daemon.ask('GET', '/api/changes', BOB)['changes']] == ['carol']
+        the_log(daemon)
         daemon.write('users', USERS.replace('may: rates, switches', 'may: see, switches'))
         assert add(daemon, ONE, CAROL, 403, queue=32)
     log = os.path.join(daemon.directory, 'state/changes.log')
     said = run('ofqos.journal', log)
     lines = said.stdout.splitlines()
-    assert said.returncode == 0 and len(lines) == 3, said
+    assert said.returncode == 0 and len(lines) == 4, said
     assert 'carol' in lines[0] and lines[0].endswith('done') and 'not done: queue 30 is there already' in lines[1]
     assert CAROL not in open(log).read()
     assert run('ofqos.journal', log, '--user', 'bob').stdout == ''
     assert run('ofqos.journal', str(topo.REPOSITORY)).returncode == 1
+
+
+def the_log(daemon):
+    """For who administers; of some switches, where that is all one may see"""
+    newest, second = daemon.ask('GET', '/api/log', ALICE)['log'][:2]
+    assert (newest['user'], newest['switch']) == ('alice', ONE) and 'carol has changed it meanwhile' in newest['outcome']
+    assert second['user'] == 'carol' and second['outcome'].startswith('not done: queue 30') and '"queue":30' in second['what']
+    assert len(daemon.ask('GET', '/api/log?user=carol&most=1', ALICE)['log']) == 1
+    assert daemon.ask('GET', f'/api/log?switch={TWO}', ALICE)['log'] == []
+    daemon.ask('GET', '/api/log?most=0', ALICE, status=400)
+    assert daemon.ask('GET', '/api/log', CAROL, status=403) == {'error': 'carol may not do that: it takes the right "administer"'}
+    daemon.write('users', USERS.replace('may: rates, switches', 'may: [rates, administer], switches'))
+    assert {line['switch'] for line in daemon.ask('GET', '/api/log', CAROL)['log']} == {ONE}
+    daemon.ask('GET', '/api/joining', CAROL, status=403)
+    assert daemon.ask('GET', '/api/joining', ALICE) == {'new': 'join', 'waiting': {}, 'approved': {}}
+    assert 'new: wait' in daemon.ask('POST', f'/api/joining/{ONE}/approve', ALICE, {}, 422)['error']
 
 
 @rooted
@@ -311,6 +328,15 @@ def test_new_switches_wait():
             assert f'ofqos switches approve {ONE}' in ' '.join(e['why'] for e in daemon.events('turned away'))
             assert run('ofqos.joining', '--file', store, 'approve', ONE).returncode == 0
             until(lambda: daemon.ask('GET', '/api/view?view=network', ALICE)['total'], wanted=lambda n: n == 1)
+            for token, status_ in ((BOB, 403), ('', 401)):
+                daemon.ask('POST', f'/api/joining/{TWO}/approve', token, {}, status_)
+            assert list(daemon.ask('GET', '/api/joining', ALICE)['waiting']) == [TWO]
+            assert list(daemon.ask('POST', f'/api/joining/{TWO}/approve', ALICE, {})['approved']) == [ONE, TWO]
+            assert 'approved already' in daemon.ask('POST', f'/api/joining/{TWO}/approve', ALICE, {}, 422)['error']
+            until(lambda: daemon.ask('GET', '/api/view?view=network', ALICE)['total'], wanted=lambda n: n == 2)
+            assert list(daemon.ask('POST', f'/api/joining/{ONE}/forget', ALICE, {})['approved']) == [TWO]
+            assert [line['action'] for line in daemon.ask('GET', '/api/log', ALICE)['log']] == [
+                f'POST /api/joining/{ONE}/forget', *[f'POST /api/joining/{TWO}/approve'] * 2]
 
 
 @rooted

@@ -125,6 +125,16 @@ def test_a_log_is_bounded(tmp_path):
     assert numbers == list(range(numbers[0], 200)) and len(numbers) > 15
 
 
+def test_the_end_of_a_log(tmp_path):
+    """Of a large file only its end is read; a line that this cuts is left out."""
+    path = str(tmp_path / 'log')
+    log = journal.Journal(path)
+    for n in range(50):
+        asyncio.run(change(log, number=n))
+    numbers = [f['number'] for f in journal.read(path, 2000) if 'number' in f]
+    assert numbers == list(range(numbers[0], 50)) and 2 < len(numbers) < 25
+
+
 def test_a_change_with_a_large_body(tmp_path):
     """It was cut in the middle of its JSON, and so was not in the log at all."""
     path = str(tmp_path / 'log')

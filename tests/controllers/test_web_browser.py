@@ -100,7 +100,8 @@ def web(profiles):
             switches[-1].dpctl('set-desc', name)
         links = [['1:1', '2:1'], ['1:2', '3:1', '40mbit'], ['1:3', '4:1', '100mbit']]
         made = stack.enter_context(Web(*switches, config={'links': links, 'names': {'4': 'west'}},
-                                       options=['--interval', '0.3', '--profiles', str(profiles)]))
+                                       options=['--interval', '0.3', '--profiles', str(profiles),
+                                                '--log', str(profiles / 'log')]))
         net.exec(2, 'ping', '-c', '1', '10.0.0.1')
         pings = ['ping', '-q', '-i', '0.2', '-w', '600', '10.0.0.2']
         busy = [subprocess.Popen(['ip', 'netns', 'exec', net.host_ns(1), *words], stdout=subprocess.DEVNULL)
@@ -151,6 +152,7 @@ READY = {
     'switch': (f'#/switch/{CORE}', "document.querySelectorAll('main tbody tr').length === 4"),
     'port': (PORT, "[...document.querySelectorAll('.queues .now')].some(e => /Mbit/.test(e.textContent))"),
     'trace': (f'#/switch/{CORE}/trace', "document.querySelector('form select')?.options.length === 4"),
+    'log': ('#/log', "document.querySelector('.log li') || document.querySelector('main .note:not([hidden])')"),
     'events': ('#/events', "document.querySelectorAll('.events li').length > 2"),
 }
 TRACED = "document.querySelector('.steps li')"
@@ -310,6 +312,21 @@ async def test_events_come_by_themselves(page, web):
     web.core.dpctl('qos-htb', 'cmd=change,port=2,class=30,rate=4mbit,ceil=8mbit,prio=2')
     await page.js('''(() => { const f = document.querySelector('input[type=search]'); f.value = 'prio=3'; f.dispatchEvent(new Event('input')); })()''')
     await page.until("document.querySelectorAll('.events li').length === 1")
+
+
+@with_page
+async def test_the_log(page, web):
+    await signed_in(page, web, '#/log')
+    await page.until(READY['log'][1])
+    before = await page.js("document.querySelectorAll('.log li').length")
+    wanted = {'port': 2, 'queue': 30, 'rate': '3mbit', 'ceil': '8mbit'}
+    made = web.ask('POST', f'/api/switches/{CORE}/rate', wanted)['change']
+    await page.until(f"document.querySelectorAll('.log li').length === {before + 1}")           # by itself
+    assert '"rate":"3mbit"' in await page.js("document.querySelector('.log li').textContent")
+    web.ask('POST', f'/api/changes/{made["id"]}/undo', {})
+    await page.js("document.querySelector('input[type=search]').focus()")
+    await page.type('nobody')
+    await page.until("document.querySelector('main .note:not([hidden])')?.textContent.startsWith('Nothing by nobody')")
 
 
 def test_a_service_that_ends_and_comes_back(run, chromium, web):

@@ -59,6 +59,11 @@ OPERATIONS: Tuple[Operation, ...] = (
         ('profile', 'text'), ('ports', 'list'), ('values', 'object?'), *_DRY)),
     Operation('changes', 'GET', '/api/changes', 'Changes that can be taken back', 'see'),
     Operation('undo', 'POST', '/api/changes/{id}/undo', 'Takes one back', 'rates'),
+    Operation('log', 'GET', '/api/log', 'Who changed what, the newest first', 'administer', (
+        ('user', 'text?'), ('switch', 'id?'), ('most', 'number?'))),
+    Operation('joining', 'GET', '/api/joining', 'Switches that wait, and those that are approved', 'administer'),
+    Operation('approve', 'POST', '/api/joining/{dp}/approve', 'One that waits may join, with the certificate that it has shown', 'administer'),
+    Operation('forget', 'POST', '/api/joining/{dp}/forget', 'One that is known waits again when it comes', 'administer'),
     Operation('policy', 'GET', '/api/policy', 'The policy in force, and each switch', 'see'),
     Operation('policy_diff', 'GET', '/api/policy/diff', 'What is other than it is to be', 'see'),
     Operation('policy_plan', 'POST', '/api/policy/plan', 'What a policy would change', 'see', (('policy', 'text'),)),

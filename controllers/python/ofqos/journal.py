@@ -101,23 +101,26 @@ def _ends_well(path: str) -> bool:
 
 # ------------------------------------------------------------------------------------- reading
 
-def _lines(path: str) -> Iterator[Dict[str, Any]]:
+def _lines(path: str, last: Optional[int]) -> Iterator[Dict[str, Any]]:
     for name in (path + '.1', path):
         with contextlib.suppress(FileNotFoundError), open(name, 'rb') as f:
+            if last is not None:
+                f.seek(max(0, os.path.getsize(name) - last))
             for raw in f:
                 try:
                     line = json.loads(raw)
                 except ValueError:
-                    continue                    # cut off by a full disk, or the end of the process
+                    continue                    # cut off by a full disk, by the end of the process, or by `last`
                 if isinstance(line, dict) and 'id' in line and 'at' in line:
                     yield line
 
 
-def read(path: str) -> List[Dict[str, Any]]:
-    """Each change with its outcome, in their order; one that has none was cut off, or goes on.  OSError."""
+def read(path: str, last: Optional[int] = None) -> List[Dict[str, Any]]:
+    """Each change with its outcome, in their order; one that has none was cut off, or goes on.  `last`: only of so many
+    bytes at the end of each file.  OSError."""
     os.stat(path)
     found: Dict[str, Dict[str, Any]] = {}
-    for line in _lines(path):
+    for line in _lines(path, last):
         if 'outcome' in line and 'user' not in line:
             if line['id'] in found:
                 found[line['id']]['outcome'] = line['outcome']
@@ -135,10 +138,15 @@ def _parser() -> argparse.ArgumentParser:
     return made
 
 
+def what(line: Dict[str, Any]) -> str:
+    """What was asked for, as far as a line has room"""
+    return json.dumps(line.get('what', {}), separators=(',', ':'))[:200]
+
+
 def _shown(line: Dict[str, Any]) -> str:
     at = time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(float(line['at'])))
     words = [at, str(line.get('user', '')), str(line.get('address') or ''), str(line.get('action', '')),
-             json.dumps(line.get('what', {}), separators=(',', ':'))[:200], str(line.get('outcome', ''))]
+             what(line), str(line.get('outcome', ''))]
     return ' '.join(word for word in words if word)
 
 
@@ -155,7 +163,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     return 0
 
 
-__all__ = ['Journal', 'NotLogged', 'logged', 'main', 'read']
+__all__ = ['Journal', 'NotLogged', 'logged', 'main', 'read', 'what']
 
 if __name__ == '__main__':
     sys.exit(main())

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional
 
 from aiohttp import web
 
+from ..admin import Routes as Admin
 from ..api import description
 from ..channel import Limits
 from ..door import Door
@@ -58,10 +59,12 @@ class Daemon:
         changes = bool(settings.network or settings.reserve or settings.web and settings.web.changes)
         self.journal = Journal(os.path.join(settings.state, LOG))
         self.door = Door(self.http, self.guard, self.journal)
+        joining = Joining(os.path.join(settings.state, JOINING)) if settings.switches.approve else None
         self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
-                                 only_read=not changes, limits=LIMITS, joining=self._joining(), turned=lambda why: self.say('turned away', why=why),
+                                 only_read=not changes, limits=LIMITS, joining=joining, turned=lambda why: self.say('turned away', why=why),
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
         self.http.route('GET', '/api/openapi.json', self._description)
+        Admin(self.door, joining)
         self.tasks: List[asyncio.Task[Any]] = []
         self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
         self.alerts = self._alerts()
@@ -76,9 +79,6 @@ class Daemon:
     async def _description(_: web.Request) -> web.StreamResponse:
         return answer(description())
 
-    def _joining(self) -> Optional[Joining]:
-        return Joining(os.path.join(self.set.state, JOINING)) if self.set.switches.approve else None
-
     # ------------------------------------------------------------------ modules
 
     def _page(self) -> Network:
@@ -91,6 +91,7 @@ class Daemon:
         desk = Desk(net, Profiles(web.profiles), Dpctl(self.set.dpctl))
         Server(net, desk, Door(self.http, self.guard, self.journal, web.changes), bool(self.set.tls.certificate) or self.set.behind_tls)
         self.switches.followers.append(net)
+        self.door.permitted = net.permitted
         return net
 
     def _policy(self) -> Optional[App]:

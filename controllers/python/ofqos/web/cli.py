@@ -77,6 +77,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     from .change import Desk, Profiles  # pylint: disable=import-outside-toplevel
     from ..httpserver import MANY, HttpServer, HttpSettings     # pylint: disable=import-outside-toplevel
     from .relay import Dpctl            # pylint: disable=import-outside-toplevel
+    from ..admin import Routes          # pylint: disable=import-outside-toplevel
     from ..door import Door             # pylint: disable=import-outside-toplevel
     from .server import Server          # pylint: disable=import-outside-toplevel
     net = Network(args.viewers, args.interval, config.names, config.links)
@@ -88,6 +89,7 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     http = HttpServer(HttpSettings(tls, 2 * args.viewers + 64, address_rate=MANY, address_burst=MANY, name='ofqos-web'))
     door = Door(http, Guard(args.token), Journal(args.log) if args.log else None, args.allow_changes)
     Server(net, desk, door, bool(tls) or args.behind_tls)
+    Routes(door, None)
     host, _, port = args.listen.rpartition(':')
     own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
     switches = Switches([*config.switches, *args.switch, *args.connect], [*config.accept, *args.accept], tls=own, listen_tls=asked,

@@ -21,7 +21,7 @@ from ..history.sample import Key
 from ..history.store import Store
 from ..httpserver import Denied, Handler, address, error, read_json
 from ..journal import NotLogged
-from ..users import POLICY, RATES
+from ..users import ADMINISTER, POLICY, RATES
 from .add import Adder, New
 from .change import Bad, Changed, Desk, Failed, Wanted
 from .hub import View, Viewer
@@ -148,7 +148,8 @@ class Server:
                 'why_not': None if self.door.changes and who.user.may(RATES) else
                 'This token is for looking only.' if self.door.changes else
                 'The service only shows: it was not started with --allow-changes.',
-                'profiles': bool(self.desk.profiles.directory) and who.user.may(POLICY), 'history': self.net.recorder is not None}
+                'profiles': bool(self.desk.profiles.directory) and who.user.may(POLICY), 'history': self.net.recorder is not None,
+                'log': self.door.journal is not None and who.user.may(ADMINISTER)}
 
     async def session(self, request: web.Request) -> web.StreamResponse:
         return web.json_response(self._describe(self.door.who(request)))

@@ -5,6 +5,7 @@ import {$, h, toast} from './dom.js';
 import {call, me, Problem, refresh, stream} from './api.js';
 import {eventsPage} from './events.js';
 import {historyPage} from './history.js';
+import {logPage} from './log.js';
 import {networkPage} from './network.js';
 import {portPage} from './port.js';
 import {fresh} from './rows.js';
@@ -15,6 +16,7 @@ import {tracePage} from './trace.js';
 const PAGES = [
   [/^\/(?:network)?$/, () => 'network', networkPage],
   [/^\/events$/, () => 'events', eventsPage],
+  [/^\/log$/, () => 'events', logPage],
   [/^\/switch\/([0-9a-f]{16})$/, (dp) => `switch/${dp}`, switchPage],
   [/^\/switch\/([0-9a-f]{16})\/port\/(\d{1,10})$/, (dp, port) => `port/${dp}/${port}`, portPage],
   [/^\/switch\/([0-9a-f]{16})\/port\/(\d{1,10})\/history(?:\/(out|in)\/(\d{1,5}))?$/, (dp, port) => `switch/${dp}`, historyPage],
@@ -52,6 +54,7 @@ function show() {
   const at = decodeURIComponent(location.hash.slice(1)) || '/network';
   const found = PAGES.find(([pattern]) => pattern.test(at));
   $('right').hidden = !me.signed_in;
+  $('to-log').hidden = !me.log;
   $('who').textContent = me.name || '';
   banner('');
   if (!me.signed_in) { signIn(); return; }
