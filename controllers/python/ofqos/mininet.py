@@ -67,13 +67,11 @@ class OfqosSwitch(Switch):
                 make_room(intf)
         listen = [f'punix:{self.socket}'] + ([f'ptcp:{self.listenPort}'] if self.listenPort else [])
         options = ['-i', ','.join(intf.name for intf in self.forwarding()), '-d', self.dpid, self.dpopts, *listen,
-                   *(f'tcp:{c.IP()}:{c.port}' for c in controllers)]
+                   *([f'tcp:{c.IP()}:{c.port}' for c in controllers] or ['--fail=open'])]
         self.cmd(self.datapath, *options, '>', self.log, '2>&1', '&')
         self.process = int(self.cmd('echo $!'))
         self.wait_ready()
         self.controlled = bool(controllers)
-        if not controllers:
-            self.dpctl('flow-mod', 'cmd=add,table=0,prio=0', 'apply:output=normal')
 
     def wait_ready(self):
         end = time.monotonic() + READY_S
