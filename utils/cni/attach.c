@@ -31,19 +31,35 @@ attach_find_host(struct cni *c, struct links *here, const struct attachment *a,
                     out->alias);
 }
 
+static int
+remove_port(struct cni *c, struct node_switch *s, const char *host)
+{
+    uint32_t no = 0;
+    int found = s ? port_find(c, s, host, &no) : 0;
+    return found > 0 && port_del(c, s, no) ? -1 : found;
+}
+
+int
+attach_remove_named(struct cni *c, struct links *here, struct node_switch *s, const char *host,
+                    int ifindex)
+{
+    int was = remove_port(c, s, host);
+    if (ifindex && link_del(c, here, ifindex))
+        return -1;
+    int late = was < 0 ? was : remove_port(c, s, host);
+    return late ? late : was;
+}
+
 int
 attach_remove(struct cni *c, struct links *here, struct node_switch *s, const struct attachment *a,
               bool *any)
 {
     struct link_there it;
-    uint32_t no = 0;
     int host = attach_find_host(c, here, a, &it);
-    if (host < 0 || (host && link_del(c, here, it.ifindex)))
-        return -1;
-    int port = s ? port_find(c, s, a->host, &no) : 0;
+    int port = host < 0 ? -1 : attach_remove_named(c, here, s, a->host, host ? it.ifindex : 0);
     if (any)
-        *any = host || port > 0;
-    return port > 0 ? port_del(c, s, no) : port;
+        *any = host > 0 || port > 0;
+    return port < 0 ? -1 : 0;
 }
 
 /* ------------------------------------------------------------------------- ADD */

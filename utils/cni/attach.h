@@ -16,8 +16,12 @@ int attach_name(struct cni *c, const char *id, const char *ifname, struct attach
 int attach_find_host(struct cni *c, struct links *here, const struct attachment *a,
                      struct link_there *out);
 
-/* Removes the pair, then the port: a request of a killed ADD that the switch reads only now finds no interface.
- * s NULL: there is no switch to remove a port from.  *any, unless it is NULL: there was something. */
+/* Removes the port and the pair, ifindex 0: there is none; then looks again, for the switch may read only now what a
+ * killed ADD has asked.  s NULL: there is no switch to remove a port from.  1: there was a port; 0: none; -1. */
+int attach_remove_named(struct cni *c, struct links *here, struct node_switch *s, const char *host,
+                        int ifindex);
+
+/* The same for this attachment.  *any, unless it is NULL: there was something. */
 int attach_remove(struct cni *c, struct links *here, struct node_switch *s,
                   const struct attachment *a, bool *any);
 

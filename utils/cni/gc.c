@@ -64,12 +64,8 @@ static int
 remove_one(struct cni *c, struct links *here, struct node_switch *s, const char *name)
 {
     struct link_there it;
-    uint32_t no = 0;
     int found = link_find(c, here, name, &it);
-    if (found < 0 || (found && link_del(c, here, it.ifindex)))
-        return -1;
-    found = port_find(c, s, name, &no);
-    return found > 0 ? port_del(c, s, no) : found;
+    return found < 0 || attach_remove_named(c, here, s, name, found ? it.ifindex : 0) < 0 ? -1 : 0;
 }
 
 /* Goes on after an error, as the specification wants it. */
