@@ -283,7 +283,7 @@ def test_killed_while_the_ipam_plugin_runs(node):
     process = node.start('ADD', one, {'ipam': {**node.conf['ipam'], 'slow': 100}})
     until(node.taken)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=60)              # the plugin has its stderr
     node.run('ADD', one)                         # its own address is taken: DEL first, else the plugin refuses
     node.run('DEL', one)
     assert node.left() == []

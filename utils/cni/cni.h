@@ -81,7 +81,8 @@ int cni_check(struct cni *c);
 int cni_gc(struct cni *c);
 int cni_status(struct cni *c);
 
-/* Prints it on stdout. */
+/* On stdout: an answer, or c->error. */
 int cni_print(struct cni *c, const json_t *json);
+void cni_print_error(struct cni *c);
 
 #endif
