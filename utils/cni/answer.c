@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const cni_version_names[CNI_VERSIONS] = {"0.4.0", "1.0.0", "1.1.0"};
+
 int
 cni_fail(struct cni *c, unsigned code, const char *fmt, ...)
 {

@@ -14,8 +14,6 @@
 /* What Kubernetes writes where nobody chose a burst: 2^31 - 1, and 2^32 - 1, bits. */
 #define BURST_NOT_CHOSEN INT32_MAX
 
-const char *const cni_version_names[CNI_VERSIONS] = {"0.4.0", "1.0.0", "1.1.0"};
-
 bool
 conf_is_word(const char *text)
 {

@@ -62,7 +62,7 @@ class Sbom(unittest.TestCase):
     def test_names_the_libraries_as_built(self):
         found = dependencies()
         self.assertIn('libnl-route-3.0', self.packages)
-        for name in 'libnl-route-3.0', 'libpcap', 'liburcu-qsbr', 'openssl', 'libseccomp', 'libbpf', 'inih':
+        for name in 'libnl-route-3.0', 'libpcap', 'liburcu-qsbr', 'openssl', 'libseccomp', 'libbpf', 'inih', 'jansson':
             self.assertEqual(name in self.packages, name in found, name)
             if name in found:
                 self.assertEqual(self.packages[name]['versionInfo'], found[name])
