@@ -173,7 +173,7 @@ def test_del_always_succeeds(node):
     node.run('DEL', one)                         # never added
     node.run('ADD', one, rates(ingressRate=MBIT, egressRate=MBIT))
     sh('ip', 'netns', 'del', one)
-    until(lambda: not [n for n in node.links() if n.startswith('ofc')])
+    until(lambda: not [n for n in node.links() if n.startswith('ofp')])
     node.run('DEL', one, CNI_NETNS=None)
     node.run('DEL', one, CNI_NETNS='')
     assert node.left() == []
@@ -355,7 +355,7 @@ def test_gc(node):
         node.run('ADD', one, rates(egressRate=MBIT))
     other = node.run('ADD', ids[0], {'name': 'other', 'ipam': None}, CNI_IFNAME='eth1')['interfaces'][0]['name']
     sh('ip', 'netns', 'del', ids[3])             # its port waits for an interface that never comes
-    until(lambda: len([n for n in node.links() if n.startswith('ofc')]) == 5)
+    until(lambda: len([n for n in node.links() if n.startswith('ofp')]) == 5)
     valid = [{'containerID': one, 'ifname': 'eth0'} for one in ids[1:3]]
     for _ in range(2):
         assert node.run('GC', '', {'cni.dev/valid-attachments': valid}) is None

@@ -11,7 +11,7 @@ from .topo import Switch, Topology, binary, sh
 
 PLUGIN = 'utils/cni/ofqos-cni'
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'hostlocal.py')
-OURS = re.compile(r'^ofc')
+OURS = re.compile(r'^ofp')
 
 
 def there():

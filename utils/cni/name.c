@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PREFIX  "ofc"
+#define PREFIX  "ofp"
 #define NETWORK 4 /* characters of 5 bits */
 #define OTHERS  8
 

@@ -6,7 +6,7 @@
 
 #include "cni.h"
 
-/* "ofc", 4 characters for the network, 8 for network, container and interface. */
+/* "ofp", 4 characters for the network, 8 for network, container and interface. */
 void name_host(const char *network, const char *id, const char *ifname, char out[IFNAMSIZ]);
 
 /* Could this be the host's end of an attachment to this network? */
