@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqos-cni, driven as a container runtime does (docs/how-to/containers.md): by environment and stdin"""
+import contextlib
 import itertools
 import json
 import os
+import random
 import re
 import socket
 import subprocess
@@ -13,7 +15,7 @@ import pytest
 from support import cni, tc
 from support.cni import Failed, Node
 from support.load import comes_to
-from support.topo import inside, sh
+from support.topo import REPOSITORY, inside, sh
 from support.udp import PAYLOAD, Stream, measured
 from support.wait import until
 
@@ -444,3 +446,50 @@ def test_with_the_real_host_local(node):
         node.run('DEL', one, conf, CNI_PATH=real)
         node.run('DEL', two, conf, CNI_PATH=real)
     assert node.links() == [] and not [n for n in os.listdir(os.path.join(node.store, 'pods')) if n[0] in '1f']
+
+
+# ------------------------------------------------------------------------------ the page
+
+def page():
+    with open(os.path.join(REPOSITORY, 'docs/how-to/containers.md'), encoding='utf-8') as f:
+        return f.read()
+
+
+def test_the_network_of_the_page(tmp_path, need):
+    """With the page's switch; what a runtime makes of a list: name and version go into each plugin's configuration"""
+    need('htb')
+    shown = json.loads(re.search(r'```json\n(.*?)```', page(), re.S)[1])
+    plugin, = shown.pop('plugins')
+    with Node(tmp_path, '--local-port=of0', '--map=then=normal', '--qos-keep') as node:
+        node.conf = {**plugin, **shown, 'switch': node.switch.path, 'ipam': {**node.conf['ipam'], 'routes': []}}
+        one = node.container(1)
+        said = node.run('ADD', one)
+        in_ns(one, 'ping', '-c1', '-W5', said['ips'][0]['gateway'])
+        node.switch.stop()
+        node.switch.start()
+        with pytest.raises(Failed, match='is no port'):
+            node.run('CHECK', one, {'prevResult': said})
+        loop, address = re.findall(r"^    ExecStartPost=\+/bin/sh -c '(.*)'$", page(), re.M)
+        dpctl = f'{cni.binary("utils/dpctl/dpctl")} {node.switch.address}'
+        for command in loop.replace('$$', '$').replace('dpctl br0', dpctl), address.replace('10.88.7.1', '10.9.0.1'):
+            in_ns(node.topo.switch_ns, 'sh', '-c', command)
+        node.run('CHECK', one, {'prevResult': said})
+        until(lambda: subprocess.run(['ip', 'netns', 'exec', one, 'ping', '-c1', '-W1', '10.9.0.1'], check=False, stdout=subprocess.DEVNULL).returncode == 0)
+        node.run('DEL', one)
+        assert node.left() == []
+
+
+# ------------------------------------------------------------------------------ any bytes
+
+def test_any_bytes(node):
+    """Changed configurations: an answer or an error, and no crash"""
+    chance = random.Random(1)
+    whole = json.dumps({**node.conf, **rates(ingressRate=1), 'prevResult': {'ips': []}, 'cni.dev/valid-attachments': []}).encode()
+    for _ in range(60):
+        text = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            at, n = chance.randrange(len(text)), chance.randint(0, 8)
+            text[at:at + n] = chance.choice([b'', b'null', b'-1', b'1e999', b'{', b']', b'"', b'\xff', b'99999999999999999999', b'\\ud800', b'[]', bytes([chance.randrange(256)])])
+        with contextlib.suppress(Failed):
+            node.run(chance.choice(['STATUS', 'GC', 'CHECK', 'DEL']), 'x', bytes(text), CNI_NETNS='/nowhere')
+    assert node.left() == []
