@@ -465,6 +465,8 @@ def test_the_network_of_the_page(tmp_path, need):
         one = node.container(1)
         said = node.run('ADD', one)
         in_ns(one, 'ping', '-c1', '-W5', said['ips'][0]['gateway'])
+        for words in re.findall(r'^    dpctl br0 (qos-.*)$', page(), re.M):
+            node.switch.dpctl(*words.replace('ofps6htdn16pxtj', said['interfaces'][0]['name']).split())
         node.switch.stop()
         node.switch.start()
         with pytest.raises(Failed, match='is no port'):
