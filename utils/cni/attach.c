@@ -84,6 +84,14 @@ add_open(struct cni *c, struct add *a)
     return port_open_switch(c, CNI_TRY_AGAIN, &a->s);
 }
 
+/* The switch closes a connection that is silent for as long as an IPAM plugin may take. */
+static void
+add_leave_switch(struct add *a)
+{
+    port_close_switch(a->s);
+    a->s = NULL;
+}
+
 static void
 add_close(struct add *a)
 {
@@ -178,8 +186,10 @@ static int
 add_all(struct cni *c, struct add *a)
 {
     int err = add_clean(c, a);
+    add_leave_switch(a);
     err = err ? err : add_pair(c, a);
     err = err ? err : add_addresses(c, a);
+    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &a->s);
     err = err ? err : add_gateway(c, a);
     err = err ? err : link_set_up(c, a->here, &a->host);
     err = err ? err : port_add(c, a->s, a->names.host);

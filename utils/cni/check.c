@@ -80,7 +80,7 @@ static int
 check_inside(struct cni *c)
 {
     struct links *there = NULL;
-    struct link_there it;
+    struct link_there it = {0};
     int netns = -1, index = -1;
     int err = link_open_netns(c, &netns);
     err = err ? err : link_open(c, netns, &there);

@@ -183,7 +183,7 @@ port_add(struct cni *c, struct node_switch *s, const char *name)
 {
     uint8_t data[4 + IFNAMSIZ] = {0};
     uint32_t no = 0;
-    memcpy(data + 4, name, strlen(name));
+    memcpy(data + 4, name, strnlen(name, IFNAMSIZ - 1));
     if (send_ext(s, OFP_EXP_PORT_ADD, data, sizeof data))
         return refused(c, s, "making a port of", name);
     if (!c->conf.in.rate && !c->conf.out.rate)
