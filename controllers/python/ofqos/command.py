@@ -29,6 +29,7 @@ PARTS: Dict[str, Part] = {
     'reserve': Part('reserve.cli', 'rates along whole paths: add, list, move'),
     'web': Part('web.cli', 'the pages alone'),
     'metrics': Part('exporter.cli', 'the metrics alone, for Prometheus; --once prints them'),
+    'shaper': Part('shaper.cli', "an ISP's customers as queues and flows of one switch: check, plan, apply, show"),
     'tenant': Part('tenant.command', "the tenants' own door, and its client"),
     'ovsdb': Part('ovsdb.cli', 'queues for programs that speak OVSDB'),
     'gauge': Part('gauge.cli', "Faucet's Gauge, with queues"),

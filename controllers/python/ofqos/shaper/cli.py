@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos shaper: a list of customers and a tree of sites, as queues and flows of one switch (docs/how-to/subscribers.md).
+
+    ofqos shaper check ShapedDevices.csv network.json     are the files right?  No switch is asked
+    ofqos shaper plan ShapedDevices.csv network.json      what would change at the switch
+    ofqos shaper apply ShapedDevices.csv network.json     changes it, all or nothing
+    ofqos shaper show [NODE|CIRCUIT|ADDRESS]              what was applied last, as a tree
+
+The switch stands between two of its ports: what customers download leaves by --edge, what they upload by --core.
+apply remembers --connect, --accept, --core, --edge, --download, --upload, --unlisted and --leaf for the next time.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any, Dict, List, Optional, Sequence, Tuple
+
+from .. import commandline, secure
+from ..address import parse_address
+from ..channel import Channel
+from ..units import parse_rate
+from . import words
+from .difference import Difference, difference, recovered
+from .model import Network, Pair, Problems
+from .plan import LEAVES, Box, plan
+from .read import oversold_whole, read
+from .state import FIRST, LAST, State, assigned, default_path, load, locked, save
+from .switch import Failure, Place, carry_out, find_ports, look, measure, with_switch
+
+FILES = 'ShapedDevices.csv', 'network.json'
+REMEMBERED = {'connect': '', 'accept': '', 'core': 'core', 'edge': 'edge', 'download': '', 'upload': '', 'unlisted': '', 'leaf': 'fq_codel'}
+
+
+def parser() -> argparse.ArgumentParser:
+    made = commandline.parser('ofqos shaper', __doc__)
+    made.add_argument('--json', action='store_true', help='for programs')
+    made.add_argument('--state', metavar='FILE', default=default_path(), help='what was applied last (%(default)s)')
+    commands = made.add_subparsers(dest='command', required=True)
+    for name, what in (('check', 'are the files right?  No switch is asked'), ('plan', 'what would change at the switch'),
+                       ('apply', 'changes it, all or nothing'), ('show', 'what was applied last, as a tree')):
+        command = commands.add_parser(name, help=what)
+        command.add_argument('--json', action='store_true', default=argparse.SUPPRESS, help='for programs')
+        command.add_argument('--state', metavar='FILE', default=argparse.SUPPRESS, help='what was applied last')
+        if name == 'show':
+            command.add_argument('what', metavar='NODE|CIRCUIT|ADDRESS', nargs='?')
+            command.add_argument('--live', action='store_true', help='with what passes now, measured for a second at the switch')
+        else:
+            command.add_argument('files', metavar='FILE', nargs='*', help=f"LibreQoS's {FILES[0]} and {FILES[1]} (default: in this directory)")
+        if name != 'check':
+            _switch(command, name)
+    return made
+
+
+def _switch(command: argparse.ArgumentParser, name: str) -> None:
+    command.add_argument('--connect', metavar='ADDRESS', help='of the switch: unix:PATH, tcp:HOST[:PORT], tls:HOST[:PORT]')
+    command.add_argument('--accept', metavar='ADDRESS', help='where the switch connects')
+    command.add_argument('--wait', type=float, default=30.0, metavar='SECONDS', help='with --accept, for the switch (%(default)s)')
+    if name != 'show':
+        command.add_argument('--core', metavar='PORT', help='the port to the core, by name or number (core)')
+        command.add_argument('--edge', metavar='PORT', help='the port to the customers (edge)')
+        command.add_argument('--download', metavar='RATE', help='of all customers together, such as 10gbit (the speed of --edge)')
+        command.add_argument('--upload', metavar='RATE', help='likewise (the speed of --core)')
+        command.add_argument('--unlisted', metavar='RATE', help='for addresses in no circuit together, each way (no limit of its own)')
+        command.add_argument('--leaf', choices=LEAVES, help="each circuit's scheduler (fq_codel); none: as ofdatapath --leaf says")
+    secure.add_tls_options(command.add_argument_group('TLS to and from the switch: all three or none'))
+
+
+# ------------------------------------------------------------------------------------- options
+
+def _box_options(args: argparse.Namespace, state: State) -> Dict[str, str]:
+    """What is given, else as last time, else the default.  ValueError."""
+    made = {}
+    for key, default in REMEMBERED.items():
+        given = getattr(args, key, None)
+        made[key] = state.box.get(key, default) if given is None else given
+    for one, other in ('connect', 'accept'), ('accept', 'connect'):
+        if getattr(args, one):
+            made[other] = getattr(args, other) or ''
+            parse_address(made[one])
+    if bool(made['connect']) == bool(made['accept']):
+        raise ValueError('name the switch, once: --connect unix:PATH or tcp:HOST[:PORT], or --accept ADDRESS')
+    return made
+
+
+def _place(args: argparse.Namespace, options: Dict[str, str]) -> Place:
+    if not 0 < args.wait <= 3600:
+        raise ValueError('--wait is seconds, up to 3600')
+    return Place(options['connect'], options['accept'], secure.switch_contexts(args.certificate, args.private_key, args.ca_cert), args.wait)
+
+
+def _rate(option: str, text: str) -> int:
+    try:
+        found = parse_rate(text) // 1000 * 1000
+    except ValueError as error:
+        raise ValueError(f'--{option}: {error}') from None
+    if not 10_000 <= found <= 10 ** 12:
+        raise ValueError(f'--{option}: {text} is not right; a rate from 10kbit to 1tbit is')
+    return found
+
+
+async def _box(channel: Channel, options: Dict[str, str]) -> Box:
+    numbers, speeds = await find_ports(channel, options['edge'], options['core'])
+    total = []
+    for option, speed in zip(('download', 'upload'), speeds):
+        if not options[option] and not speed:
+            raise ValueError(f'the port does not tell its speed: give --{option}, such as --{option} 1gbit')
+        total.append(_rate(option, options[option]) if options[option] else speed)
+    unlisted = _rate('unlisted', options['unlisted']) if options['unlisted'] else max(total)
+    return Box(numbers, Pair(*total), Pair(unlisted, unlisted), options['leaf'])
+
+
+# ------------------------------------------------------------------------------------ commands
+
+def _files(args: argparse.Namespace) -> Tuple[str, str]:
+    if len(args.files) not in (0, 2):
+        raise ValueError(f'both files are named, or none: {" ".join(FILES)}')
+    devices, sites = args.files or FILES
+    return devices, sites
+
+
+def check(args: argparse.Namespace) -> Dict[str, Any]:
+    _, network, problems = _read(args)
+    return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
+
+
+def _read(args: argparse.Namespace) -> Tuple[bool, Network, Problems]:
+    network, problems = read(*_files(args))
+    return not problems.errors, network, problems
+
+
+def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
+    """ValueError, OSError, Failure."""
+    right, network, problems = _read(args)
+    if not right:
+        return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
+    if args.command == 'plan':
+        return _with(args, network, problems)
+    with locked(args.state):
+        return _with(args, network, problems)
+
+
+def _with(args: argparse.Namespace, network: Network, problems: Problems) -> Dict[str, Any]:
+    state = load(args.state)
+    options = _box_options(args, state)
+
+    async def do(channel: Channel) -> Dict[str, Any]:
+        box = await _box(channel, options)
+        switch = f'{channel.datapath_id:016x}'
+        if state.switch not in ('', switch):
+            raise ValueError(f'{args.state} is of switch {state.switch}, and this is {switch}: give each its own --state FILE')
+        made, numbers = await _difference(channel, network, box, state)
+        found = {**words.counts(network), 'switch': switch, 'box': words.box(options, box), **words.problems(problems, oversold_whole(network, box.total)),
+                 **words.difference(made), 'applied': False}
+        if args.command == 'apply':
+            await _apply(channel, made, args.state, state, State(switch, options, numbers, network))
+            found['applied'] = True
+        return found
+    found: Dict[str, Any] = with_switch(_place(args, options), do)
+    return found
+
+
+async def _difference(channel: Channel, network: Network, box: Box, state: State) -> Tuple[Difference, Dict[str, int]]:
+    found = await look(channel, box.ports)
+    known = state.numbers or recovered(network, found.classes[0])
+    numbers = assigned(network, known, (number for tree in found.classes for number in tree if FIRST <= number <= LAST))
+    ours = {number: key for key, number in known.items()}
+    return difference(plan(network, box, numbers), found, box, ours), numbers
+
+
+async def _apply(channel: Channel, made: Difference, path: str, old: State, new: State) -> None:
+    """A number that is in use is in the file at every moment, whatever happens meanwhile."""
+    if made.steps:
+        if old.numbers != new.numbers:
+            save(path, State(new.switch, old.box, {**old.numbers, **new.numbers}, old.network))
+        try:
+            await carry_out(channel, made)
+        except Failure:
+            if old.numbers != new.numbers:
+                save(path, State(new.switch, old.box, old.numbers, old.network))
+            raise
+    if old.text() != new.text():
+        save(path, new)
+
+
+def show(args: argparse.Namespace) -> Dict[str, Any]:
+    state = load(args.state)
+    if not state.switch:
+        raise ValueError(f'nothing was applied yet ({args.state} is not there): ofqos shaper apply FILES --connect ADDRESS')
+    live: Optional[Sequence[Any]] = None
+    if args.live:
+        options = _box_options(args, state)
+
+        async def do(channel: Channel) -> Sequence[Any]:
+            numbers, _ = await find_ports(channel, options['edge'], options['core'])
+            return await measure(channel, numbers, 1.0)
+        live = with_switch(_place(args, options), do)
+    return {'switch': state.switch, 'box': state.box, 'tree': words.tree(state, args.what, live)}
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    args = parser().parse_args(argv)
+    commands = {'check': check, 'plan': plan_or_apply, 'apply': plan_or_apply, 'show': show}
+    try:
+        found = commands[args.command](args)
+    except (ValueError, OSError, Failure) as error:
+        found = {'error': str(error)}
+        if args.command == 'apply' and isinstance(error, Failure):
+            found['error'] += '; nothing was changed'
+    if args.json:
+        print(json.dumps(found))
+    else:
+        _print(args.command, found)
+    return 1 if found.get('error') or found.get('errors') else 0
+
+
+def _print(command: str, found: Dict[str, Any]) -> None:
+    said: List[str] = [f'ofqos shaper: {found["error"]}'] if 'error' in found else words.said(found)
+    for line in said:
+        print(line, file=sys.stderr)
+    if 'error' not in found:
+        for line in words.lines(command, found):
+            print(line)
+
+
+__all__ = ['main', 'parser']
+
+if __name__ == '__main__':
+    sys.exit(main())

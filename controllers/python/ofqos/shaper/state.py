@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was applied last, in a file: the numbers of sites and circuits, which stay, and the options of the box.
+
+{"version": 1, "switch": "0000000000000001", "box": {...}, "numbers": {"circuit 10001": 17, ...}, "sites": [...],
+"circuits": [...]}"""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import tempfile
+from dataclasses import dataclass, field
+from typing import Any, Dict, Iterable, Iterator, List
+
+from .model import Circuit, Network, Pair, Prefix, Site, read_text
+
+VERSION = 1
+FIRST, LAST = 16, 65_519        # queues below are left to their other users: transmit queues, bands, the operator's own
+UNLISTED = 'unlisted'
+Numbers = Dict[str, int]
+
+
+def site_key(name: str) -> str:
+    return f'site {name}'
+
+
+def circuit_key(name: str) -> str:
+    return f'circuit {name}'
+
+
+@dataclass
+class State:
+    switch: str = ''
+    box: Dict[str, str] = field(default_factory=dict)
+    numbers: Numbers = field(default_factory=dict)
+    network: Network = field(default_factory=Network)
+
+    def text(self) -> str:
+        sites = [[s.name, s.parent, s.kind, s.ceiling] for s in self.network.sites.values()]
+        circuits = [[c.id, c.name, c.parent, c.guarantee, c.ceiling, c.addresses] for c in self.network.circuits.values()]
+        return json.dumps({'version': VERSION, 'switch': self.switch, 'box': self.box, 'numbers': self.numbers, 'sites': sites,
+                           'circuits': circuits}, separators=(',', ':'))
+
+
+def default_path() -> str:
+    """systemd's, root's, or one's own"""
+    where = os.environ.get('STATE_DIRECTORY', '').split(':')[0]
+    if not where and os.geteuid() == 0:
+        where = '/var/lib/ofqos-shaper'
+    if not where:
+        home = os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state')
+        where = os.path.join(home, 'ofqos-shaper')
+    return os.path.join(where, 'shaper.json')
+
+
+def load(path: str) -> State:
+    """An empty one where there is no file.  OSError, ValueError."""
+    try:
+        found = json.loads(read_text(path))
+    except FileNotFoundError:
+        return State()
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f'{path}: it is no state of ofqos shaper ({error}); move it away, and the next apply makes another') from None
+    try:
+        return _state(found)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(f'{path}: it is no state of this ofqos shaper ({type(error).__name__}: {error}); move it away, and the next '
+                         'apply makes another') from None
+
+
+def _state(found: Any) -> State:
+    if found['version'] != VERSION:
+        raise ValueError(f'version {found["version"]}')
+    numbers = {str(key): int(number) for key, number in found['numbers'].items()}
+    if len(set(numbers.values())) < len(numbers) or any(not FIRST <= number <= LAST for number in numbers.values()):
+        raise ValueError('a number is there twice, or is none of a queue')
+    sites = {name: Site(name, parent, kind, _pair(ceiling)) for name, parent, kind, ceiling in found['sites']}
+    circuits = {id_: Circuit(id_, name, parent, _pair(guarantee), _pair(ceiling), tuple(Prefix(*map(int, each)) for each in addresses))
+                for id_, name, parent, guarantee, ceiling, addresses in found['circuits']}
+    box = {str(key): str(value) for key, value in found['box'].items()}
+    return State(str(found['switch']), box, numbers, Network(sites, circuits))
+
+
+def _pair(pair: List[Any]) -> Pair:
+    return Pair(*map(int, pair))
+
+
+def save(path: str, state: State) -> None:
+    """Whole, or not at all.  OSError."""
+    directory = os.path.dirname(os.path.abspath(path))
+    handle, other = tempfile.mkstemp(dir=directory, prefix='.shaper')
+    try:
+        with os.fdopen(handle, 'w', encoding='utf-8') as f:
+            f.write(state.text())
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(other, path)
+    except BaseException:
+        os.unlink(other)
+        raise
+
+
+@contextlib.contextmanager
+def locked(path: str) -> Iterator[None]:
+    """One apply at a time.  OSError; ValueError: another one goes on."""
+    os.makedirs(os.path.dirname(os.path.abspath(path)), 0o700, exist_ok=True)
+    with open(path + '.lock', 'a', encoding='utf-8') as f:
+        try:
+            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ValueError(f'{path}: another apply is under way; try again when it is done') from None
+        yield
+
+
+def assigned(network: Network, old: Numbers, taken: Iterable[int]) -> Numbers:
+    """The numbers of what is there now: those that it had, else free ones, which are not `taken` at the switch."""
+    keys = [UNLISTED, *map(site_key, network.sites), *map(circuit_key, network.circuits)]
+    used = {*old.values(), *taken}
+    free = (number for number in range(FIRST, LAST + 1) if number not in used)
+    made = {}
+    for key in keys:
+        number = old.get(key) or next(free, 0)
+        if not number:
+            raise ValueError(f'no queue is free for {key}: {len(used):,} of {LAST - FIRST + 1:,} are used')
+        made[key] = number
+    return made
