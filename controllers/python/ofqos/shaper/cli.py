@@ -25,7 +25,7 @@ from .difference import Difference, difference, recovered
 from .model import Network, Pair, Problems
 from .plan import LEAVES, Box, plan
 from .read import oversold_whole, read
-from .state import FIRST, LAST, State, assigned, default_path, load, locked, save
+from .state import State, assigned, between, default_path, load, locked, save
 from .switch import Failure, Place, carry_out, find_ports, look, measure, with_switch
 
 FILES = 'ShapedDevices.csv', 'network.json'
@@ -163,7 +163,7 @@ def _with(args: argparse.Namespace, network: Network, problems: Problems) -> Dic
 async def _difference(channel: Channel, network: Network, box: Box, state: State) -> Tuple[Difference, Dict[str, int]]:
     found = await look(channel, box.ports)
     known = state.numbers or recovered(network, found.classes[0])
-    numbers = assigned(network, known, (number for tree in found.classes for number in tree if FIRST <= number <= LAST))
+    numbers = assigned(network, known, [{number: has.parent for number, has in tree.items()} for tree in found.classes])
     ours = {number: key for key, number in known.items()}
     return difference(plan(network, box, numbers), found, box, ours), numbers
 
@@ -172,7 +172,7 @@ async def _apply(channel: Channel, made: Difference, path: str, old: State, new:
     """A number that is in use is in the file at every moment, whatever happens meanwhile."""
     if made.steps:
         if old.numbers != new.numbers:
-            save(path, State(new.switch, old.box, {**old.numbers, **new.numbers}, old.network))
+            save(path, State(new.switch, old.box, between(old.numbers, new.numbers), old.network))
         try:
             await carry_out(channel, made)
         except Failure:

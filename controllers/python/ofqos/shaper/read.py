@@ -8,8 +8,7 @@ import os
 from typing import Dict, List, Optional, Tuple
 
 from . import devices, sites
-from .model import MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, shown
-from ..units import format_rate
+from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, shown
 
 SITE_RATE = 64_000          # bit/s: HTB wants a guarantee of each class; a site has none of its own, its circuits have
 UNLISTED_RATE = 1_000_000   # guaranteed to what is not in the list, together
@@ -105,12 +104,16 @@ def _cut(kept: Kept, ceiling: Pair) -> None:
 def _oversold(file: str, line: int, name: str, ceiling: Pair, kept: Kept, problems: Problems) -> None:
     for way, key in enumerate(('downloadBandwidthMbps', 'uploadBandwidthMbps')):
         if kept.percent[way] < 100:
-            problems.warn(file, line, f'{name}.{key}', f'{format_rate(kept.sum[way])} are guaranteed below it, and it has '
-                          f'{format_rate(ceiling[way])}: each guarantee there becomes {kept.percent[way]} % of what it was')
+            problems.warn(file, line, f'{name}.{key}', f'{_mbit(kept.sum[way])} are guaranteed below it, and it has '
+                          f'{_mbit(ceiling[way])}: each guarantee there becomes {kept.percent[way]} % of what it was')
+
+
+def _mbit(value: int) -> str:
+    return f'{value / MBIT:,.10g} Mbit/s'
 
 
 def oversold_whole(network: Network, total: Pair) -> List[str]:
     """What to say where the box's own ceilings are too low."""
     kept = guarantees(network, total)['']
-    return [f'{format_rate(kept.sum[way])} of {name} are guaranteed, and --{name} is {format_rate(total[way])}: each guarantee becomes '
+    return [f'{_mbit(kept.sum[way])} of {name} are guaranteed, and --{name} is {_mbit(total[way])}: each guarantee becomes '
             f'{kept.percent[way]} % of what it was' for way, name in enumerate(('download', 'upload')) if kept.percent[way] < 100]

@@ -11,7 +11,7 @@ import json
 import os
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterable, Iterator, List
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
 from .model import Circuit, Network, Pair, Prefix, Site, read_text
 
@@ -113,15 +113,32 @@ def locked(path: str) -> Iterator[None]:
         yield
 
 
-def assigned(network: Network, old: Numbers, taken: Iterable[int]) -> Numbers:
-    """The numbers of what is there now: those that it had, else free ones, which are not `taken` at the switch."""
-    keys = [UNLISTED, *map(site_key, network.sites), *map(circuit_key, network.circuits)]
-    used = {*old.values(), *taken}
+def assigned(network: Network, old: Numbers, parents: Sequence[Mapping[int, int]]) -> Numbers:
+    """The numbers of what is there now: those that it had, else free ones.
+
+    parents: by way, the classes of the switch and what each is below.  A class that has others below it can't move, so a
+    site that moves gets another number, and what is below it moves there."""
+    used = {*old.values(), *(number for tree in parents for number in tree)}
     free = (number for number in range(FIRST, LAST + 1) if number not in used)
-    made = {}
-    for key in keys:
-        number = old.get(key) or next(free, 0)
+    made: Numbers = {}
+
+    def number_of(key: str, parent: Optional[int] = None) -> None:
+        number: int = old.get(key) or next(free, 0)
+        if parent is not None and any(tree.get(number, parent) != parent for tree in parents):
+            number = next(free, 0)
         if not number:
             raise ValueError(f'no queue is free for {key}: {len(used):,} of {LAST - FIRST + 1:,} are used')
         made[key] = number
+
+    number_of(UNLISTED)
+    for site in network.sites.values():
+        number_of(site_key(site.name), made[site_key(site.parent)] if site.parent else 0)
+    for circuit in network.circuits:
+        number_of(circuit_key(circuit))
     return made
+
+
+def between(old: Numbers, new: Numbers) -> Numbers:
+    """All that may be in use while one becomes the other"""
+    numbers = set(new.values())
+    return {**new, **{f'former {key.removeprefix("former ")}, {number}': number for key, number in old.items() if number not in numbers}}

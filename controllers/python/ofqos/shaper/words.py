@@ -13,7 +13,7 @@ from .plan import WAYS, Box
 from .read import covers, text_of
 from .state import State, circuit_key, site_key
 
-MOST_LINES = 50         # of errors, and of what a plan changes
+MOST_LINES, MOST_WARNINGS = 50, 10     # of errors, and of what a plan changes
 _SIGNS = {'+': 'new', '~': 'changed', '-': 'gone'}
 
 
@@ -50,7 +50,7 @@ def _change(key: str, steps: List[Step]) -> Dict[str, Any]:
     flows = [step for step in steps if step.what == 'flow']
     if sign == '~':
         said += [f'{step.sign}{step.text}' for step in flows]
-    elif flows and sign == '+':
+    elif key.startswith('circuit') and sign == '+':
         said += list(dict.fromkeys(step.text.partition(' ')[2] for step in flows if step.text != 'all others'))
     return {'what': _SIGNS[sign], 'of': key or 'the port', 'classes': sum(step.what == 'class' for step in steps), 'flows': len(flows), 'text': ', '.join(said)}
 
@@ -171,9 +171,10 @@ def said(found: Dict[str, Any]) -> List[str]:
     made = []
     for kind in 'errors', 'warnings':
         texts = [each['text'] for each in found.get(kind, ())]
-        made += [('warning: ' if kind == 'warnings' else '') + text for text in texts[:MOST_LINES]]
-        if len(texts) > MOST_LINES:
-            made.append(f'... and {len(texts) - MOST_LINES:,} more {kind}: --json has them all')
+        most = MOST_WARNINGS if kind == 'warnings' else MOST_LINES
+        made += [('warning: ' if kind == 'warnings' else '') + text for text in texts[:most]]
+        if len(texts) > most:
+            made.append(f'... and {len(texts) - most:,} more {kind}: --json has them all')
     return made
 
 
