@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
 from .. import commandline, secure
 from ..address import parse_address
@@ -26,7 +27,7 @@ from .model import Network, Pair, Problems
 from .plan import LEAVES, Box, plan
 from .read import oversold_whole, read
 from .state import State, assigned, between, default_path, load, locked, save
-from .switch import Failure, Place, carry_out, find_ports, look, measure, with_switch
+from .switch import Failure, Place, Unsure, carry_out, find_ports, look, measure, with_switch
 
 FILES = 'ShapedDevices.csv', 'network.json'
 REMEMBERED = {'connect': '', 'accept': '', 'core': 'core', 'edge': 'edge', 'download': '', 'upload': '', 'unlisted': '', 'leaf': 'fq_codel'}
@@ -203,24 +204,26 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     commands = {'check': check, 'plan': plan_or_apply, 'apply': plan_or_apply, 'show': show}
     try:
         found = commands[args.command](args)
-    except (ValueError, OSError, Failure) as error:
+    except (ValueError, OSError, Failure, Unsure) as error:
         found = {'error': str(error)}
         if args.command == 'apply' and isinstance(error, Failure):
             found['error'] += '; nothing was changed'
     if args.json:
-        print(json.dumps(found))
+        _print([json.dumps(found)], sys.stdout)
+    elif 'error' in found:
+        _print([f'ofqos shaper: {found["error"]}'], sys.stderr)
     else:
-        _print(args.command, found)
+        _print(words.said(found), sys.stderr)
+        _print(words.lines(args.command, found), sys.stdout)
     return 1 if found.get('error') or found.get('errors') else 0
 
 
-def _print(command: str, found: Dict[str, Any]) -> None:
-    said: List[str] = [f'ofqos shaper: {found["error"]}'] if 'error' in found else words.said(found)
-    for line in said:
-        print(line, file=sys.stderr)
-    if 'error' not in found:
-        for line in words.lines(command, found):
-            print(line)
+def _print(lines: List[str], where: TextIO) -> None:
+    try:
+        where.write(''.join(f'{line}\n' for line in lines))
+        where.flush()
+    except BrokenPipeError:             # such as | head
+        os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
 
 
 __all__ = ['main', 'parser']

@@ -72,11 +72,11 @@ class Difference:
 
 def difference(wanted: Wanted, found: Found, box: Box, ours: Dict[int, str]) -> Difference:
     """ours: the numbers that are the shaper's, and whose they were"""
-    made = Difference()
+    made, names = Difference(), {**ours, **wanted.keys, 0: 'the port'}
     for way in 0, 1:
         tree, classes = wanted.trees[way], found.classes[way]
         for each in tree.values():
-            made.steps += _class_steps(wanted, each, classes.get(each.number), found.leaves[way].get(each.number), box, way)
+            made.steps += _class_steps(names, each, classes.get(each.number), found.leaves[way].get(each.number), box, way)
         unknown = {number for number in classes if 0 < number <= table.MAX_QUEUE and number not in tree}
         gone = unknown & set(ours)
         made.left += len(unknown - gone)
@@ -88,14 +88,14 @@ def difference(wanted: Wanted, found: Found, box: Box, ours: Dict[int, str]) -> 
 
 def _depth(classes: Dict[int, Has], number: int) -> int:
     depth = 0
-    while number in classes and depth < 8:
+    while number and number in classes and depth < 8:
         number, depth = classes[number].parent, depth + 1
     return depth
 
 
 # ------------------------------------------------------------------------------------ classes
 
-def _class_steps(wanted: Wanted, each: Class, has: Optional[Has], leaf: Optional[str], box: Box, way: int) -> List[Step]:
+def _class_steps(names: Dict[int, str], each: Class, has: Optional[Has], leaf: Optional[str], box: Box, way: int) -> List[Step]:
     steps, port = [], box.ports[way]
     if has is None or not _same(each, has):
         params: Dict[str, Union[int, str]] = {'rate': each.rate, 'ceil': each.ceil}
@@ -105,7 +105,7 @@ def _class_steps(wanted: Wanted, each: Class, has: Optional[Has], leaf: Optional
             params['quantum'] = each.quantum
         # The root is there as soon as a class is, so it is always a replacement.
         made = request('htb', 'add' if has is None and each.number else 'replace', port=port, class_id=each.number, **params)
-        steps.append(Step('+' if has is None else '~', each.key, 'class', f'{WAYS[way]} {_words(wanted, each, has)}', made))
+        steps.append(Step('+' if has is None else '~', each.key, 'class', f'{WAYS[way]} {_words(names, each, has)}', made))
     to_be = box.leaf if each.leaf and box.leaf != 'none' else None
     if each.number and leaf != to_be:
         made = request(to_be or leaf or '', 'replace' if to_be else 'del', port=port, class_id=each.number)
@@ -119,14 +119,15 @@ def _same(each: Class, has: Has) -> bool:
     return not each.number or (each.parent, each.name) == (has.parent, has.name) and each.quantum in (0, has.quantum)
 
 
-def _words(wanted: Wanted, each: Class, has: Optional[Has]) -> str:
+def _words(names: Dict[int, str], each: Class, has: Optional[Has]) -> str:
     text = _rates(each)
     if has is None:
         return text
     if (each.rate, each.ceil) != (has.rate, has.ceil):
         text += f' (was {_rates(has)})'
     if each.number and each.parent != has.parent:
-        text += f', below {wanted.keys.get(each.parent, "the port")} (was {wanted.keys.get(has.parent, "the port" if not has.parent else "another")})'
+        now, was = (names.get(number, f'queue {number}') for number in (each.parent, has.parent))
+        text += ', with its site' if now == was else f', below {now} (was {was})'
     return text
 
 

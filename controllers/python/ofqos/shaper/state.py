@@ -123,8 +123,8 @@ def assigned(network: Network, old: Numbers, parents: Sequence[Mapping[int, int]
     made: Numbers = {}
 
     def number_of(key: str, parent: Optional[int] = None) -> None:
-        number: int = old.get(key) or next(free, 0)
-        if parent is not None and any(tree.get(number, parent) != parent for tree in parents):
+        number = old.get(key, 0)
+        if not number or parent is not None and any(tree.get(number, parent) != parent for tree in parents):
             number = next(free, 0)
         if not number:
             raise ValueError(f'no queue is free for {key}: {len(used):,} of {LAST - FIRST + 1:,} are used')

@@ -25,6 +25,10 @@ class Failure(Exception):
     """Nothing was changed: why."""
 
 
+class Unsure(Exception):
+    """The switch went away in the middle."""
+
+
 @dataclass(frozen=True)
 class Place:
     """`connect`, `accept`: an address, or empty; `tls`: to the switch, and for one that comes"""
@@ -93,12 +97,15 @@ async def _flows(channel: Channel) -> List[Flow]:
 
 
 async def carry_out(channel: Channel, made: Difference) -> None:
-    """One bundle.  Failure: the switch has refused it, and is as it was."""
+    """One bundle.  Failure: the switch has refused it, and is as it was.  Unsure."""
     try:
         await channel.commit([step.build for step in made.steps], COMMIT)
+    except Away as error:
+        raise Unsure(f'{error}: whether the change was made is not known; ofqos shaper plan tells') from None
     except Refused as error:
         step = made.steps[error.index] if error.index is not None else None
-        raise Failure((f'{step.key or "the port"}, {step.what} {step.text}: ' if step else '') + str(error)) from None
+        more = '; --leaf none leaves the choice to the switch' if step and step.what == 'leaf' else ''
+        raise Failure((f'{step.key or "the port"}, {step.what} {step.text}: ' if step else '') + str(error) + more) from None
 
 
 async def measure(channel: Channel, numbers: Pair, seconds: float) -> Sequence[Any]:

@@ -44,8 +44,8 @@ def difference(made: Difference) -> Dict[str, Any]:
 def _change(key: str, steps: List[Step]) -> Dict[str, Any]:
     """It is new or gone where its class is."""
     signs = {step.sign for step in steps if step.what == 'class'}
-    sign = signs.pop() if len(signs) == 1 else '~'
-    said = [step.text for step in steps if step.what == 'class' and sign != '-']
+    sign = next(iter(signs)) if len(signs) == 1 else '~'
+    said = ['moved'] * (signs == {'+', '-'}) + [step.text for step in steps if step.what == 'class' and step.sign != '-']
     said += [step.text for step in steps if step.what == 'leaf' and sign == '~']
     flows = [step for step in steps if step.what == 'flow']
     if sign == '~':
