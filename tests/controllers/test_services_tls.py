@@ -19,6 +19,7 @@ SERVICES = [
     ('exporter', ('--accept', 'tls:127.0.0.1:0'), 'switch-', SWITCHES),
     ('exporter', ('--accept', 'tcp:127.0.0.1:0', '--listen', '127.0.0.1:0'), '', 'private key'),
     ('ovsdb', ('--switch', 'tcp:127.0.0.1:1', '--listen', 'tcp:127.0.0.1:0'), '', SWITCHES),
+    ('shaper.cli', ('--state', '{dir}/state', 'plan', '--connect', 'tcp:127.0.0.1:1'), '', SWITCHES),
     ('reserve.cli', ('run', '--listen', '127.0.0.1:0'), '', SWITCHES),
 ]
 

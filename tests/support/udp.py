@@ -14,7 +14,7 @@ PAYLOAD = 1222          # with UDP's, IP's and Ethernet's headers 1,264 bytes
 class Stream:
     """From a host to another one's port, so many bit/s of payload."""
 
-    def __init__(self, t, sender, receiver, address, port, rate, tos=0):
+    def __init__(self, t, sender, receiver, address, port, rate, tos=0, source=''):
         self.rate, self.target = rate, (address, port)
         self.arrived = self.offered = self.offers = 0
         with topo.inside(t.host_ns(receiver)):
@@ -25,6 +25,7 @@ class Stream:
         with topo.inside(t.host_ns(sender)):
             self.sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
             self.sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, tos)
+            self.sender.bind((source, 0))
             self.sender.setblocking(False)      # what waits in a queue of this kernel is still the socket's
         self.over = threading.Event()
         self.threads = [threading.Thread(target=run, daemon=True) for run in (self._send, self._receive)]

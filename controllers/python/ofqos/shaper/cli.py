@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import ssl
 import sys
 from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 
@@ -87,7 +88,11 @@ def _box_options(args: argparse.Namespace, state: State) -> Dict[str, str]:
 def _place(args: argparse.Namespace, options: Dict[str, str]) -> Place:
     if not 0 < args.wait <= 3600:
         raise ValueError('--wait is seconds, up to 3600')
-    return Place(options['connect'], options['accept'], secure.switch_contexts(args.certificate, args.private_key, args.ca_cert), args.wait)
+    return Place(options['connect'], options['accept'], _tls(args), args.wait)
+
+
+def _tls(args: argparse.Namespace) -> Tuple[Optional[ssl.SSLContext], Optional[ssl.SSLContext]]:
+    return secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
 
 
 def _rate(option: str, text: str) -> int:
@@ -121,19 +126,15 @@ def _files(args: argparse.Namespace) -> Tuple[str, str]:
 
 
 def check(args: argparse.Namespace) -> Dict[str, Any]:
-    _, network, problems = _read(args)
-    return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
-
-
-def _read(args: argparse.Namespace) -> Tuple[bool, Network, Problems]:
     network, problems = read(*_files(args))
-    return not problems.errors, network, problems
+    return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
 
 
 def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
     """ValueError, OSError, Failure."""
-    right, network, problems = _read(args)
-    if not right:
+    _tls(args)
+    network, problems = read(*_files(args))
+    if problems.errors:
         return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
     if args.command == 'plan':
         return _with(args, network, problems)
