@@ -14,7 +14,7 @@ import pytest
 
 from support import isplist, tc
 from support.served import PACKAGE
-from support.topo import Switch, Topology, sh
+from support.topo import Switch, Topology, eth, sh, udp4
 from support.udp import PAYLOAD, Stream, measured
 
 CIRCUITS, MBIT = 100, 10 ** 6
@@ -86,7 +86,7 @@ def the_lists(tmp_path):
 
 @pytest.fixture(name='switch')
 def a_switch(topo):
-    with Switch(topo) as s:
+    with Switch(topo, '--fail=open') as s:      # as the page has it
         yield s
 
 
@@ -124,6 +124,11 @@ def test_each_tenth_gets_its_plan(topo, switch, lists):
     before = packets(topo, number)
     assert topo.pings(1, '2001:db8:14::1') and topo.pings(1, address(20))
     assert packets(topo, number)[0] >= before[0] + 2          # answers come from fd00::2 or the address itself
+    before = packets(topo, number)
+    with topo.host(1) as core, topo.host(2) as edge:
+        core.send(eth(udp4(dst=address(20)), vlan=7))
+        assert edge.recv(wanted=lambda frame: frame[12:16] == b'\x81\0\0\7')
+    assert packets(topo, number)[0] == before[0] + 1        # tagged or not
     before = packets(topo, numbers['unlisted'])
     assert topo.pings(1, '10.0.0.2')
     assert all(now > then for now, then in zip(packets(topo, numbers['unlisted']), before))

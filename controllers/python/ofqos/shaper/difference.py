@@ -12,7 +12,7 @@ from ..replies import Entry
 from ..request import Request, request
 from ..units import format_rate
 from .model import Network, Prefix
-from .plan import WAYS, Box, Class, Wanted, name_of
+from .plan import LEAVES, WAYS, Box, Class, Wanted, name_of
 from .read import SITE_RATE, text_of
 from .state import FIRST, LAST, UNLISTED, circuit_key, site_key
 
@@ -108,7 +108,8 @@ def _class_steps(names: Dict[int, str], each: Class, has: Optional[Has], leaf: O
         steps.append(Step('+' if has is None else '~', each.key, 'class', f'{WAYS[way]} {_words(names, each, has)}', made))
     to_be = box.leaf if each.leaf and box.leaf != 'none' else None
     if each.number and leaf != to_be:
-        made = request(to_be or leaf or '', 'replace' if to_be else 'del', port=port, class_id=each.number)
+        made = request(to_be or leaf or '', 'replace' if to_be else 'del', port=port, class_id=each.number,
+                       **(LEAVES[to_be] if to_be else {}))
         steps.append(Step('~' if has else '+', each.key, 'leaf', f'{WAYS[way]} {to_be or "without " + str(leaf)}', made))
     return steps
 

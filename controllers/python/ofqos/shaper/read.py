@@ -10,7 +10,7 @@ from typing import Dict, List, Optional, Tuple
 from . import devices, sites
 from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, shown
 
-SITE_RATE = 64_000          # bit/s: HTB wants a guarantee of each class; a site has none of its own, its circuits have
+SITE_RATE = 8_000           # bit/s: HTB wants a guarantee of each class; a site has none of its own, its circuits have
 UNLISTED_RATE = 1_000_000   # guaranteed to what is not in the list, together
 
 
