@@ -457,7 +457,7 @@ def test_what_is_named(files):
 def test_check(files, tmp_path, capsys, monkeypatch):
     files(GOOD)
     monkeypatch.chdir(tmp_path)
-    assert cli.main(['check']) == 0 and capsys.readouterr().out == 'right: 3 sites, 1 circuits, 2 addresses\n'
+    assert cli.main(['check']) == 0 and capsys.readouterr().out == 'right: 3 sites, 1 circuit, 2 addresses\n'
     assert cli.main(['check', 'ShapedDevices.csv']) == 1 and 'both files' in capsys.readouterr().err
     files(GOOD.replace('50', 'x'))
     assert cli.main(['--json', 'check']) == 1

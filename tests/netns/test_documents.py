@@ -119,6 +119,7 @@ ELSEWHERE = {
         'Reservations-along-a-whole-path': 'tests/controllers/test_reservations.py',
         'A-lab-on-one-machine': 'tests/controllers/test_reservations.py', 'What-is-asked-for': 'a synopsis'},
     'docs/how-to/state.md': {'At-the-start-and-the-end': 'tests/netns/test_state.py'},
+    'docs/how-to/subscribers.md': {"An-ISP's-customers": 'tests/netns/test_shaper.py'},
     'docs/how-to/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py'},
     'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
     'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},

@@ -6,6 +6,8 @@ The kernel may lack fq_codel: the leaf is none.  Host 1 is at the core, host 2 i
 import csv
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import time
@@ -14,7 +16,7 @@ import pytest
 
 from support import isplist, tc
 from support.served import PACKAGE
-from support.topo import Switch, Topology, eth, sh, udp4
+from support.topo import REPOSITORY, Switch, Topology, eth, sh, udp4
 from support.udp import PAYLOAD, Stream, measured
 
 CIRCUITS, MBIT = 100, 10 ** 6
@@ -109,6 +111,31 @@ def streams(topo, circuits, way, mbit=None):
     """One each, offering half as much again as the plan"""
     return [Stream(topo, 1, 2, address(n), 5000 + n, (mbit or plan_of(n)[1]) * MBIT * 1.5) if way == 0 else
             Stream(topo, 2, 1, '10.0.0.1', 5000 + n, (mbit or plan_of(n)[3]) * MBIT * 1.5, source=address(n)) for n in circuits]
+
+
+def test_the_page(topo, switch, tmp_path):
+    """Its files and its commands, as they are, but for the ports' names and the leaf"""
+    with open(os.path.join(REPOSITORY, 'docs/how-to/subscribers.md'), encoding='utf-8') as f:
+        page = f.read()
+    texts = {text.splitlines()[0]: re.sub('^    ', '', text, flags=re.M) for text in re.findall(r'(?:^    .*\n)+', page, re.M)}
+    for name, first in ('ShapedDevices.csv', '    Circuit ID,'), ('network.json', '    {'):
+        (tmp_path / name).write_text(next(text for line, text in texts.items() if line.startswith(first)), encoding='utf-8')
+    commands = re.findall(r'^    ofqos (shaper (?!--state).*?)(?: +#.*)?$', page, re.M)
+    assert len(commands) == 9
+    said = []
+    for command in commands:
+        for theirs, ours in ('--connect unix:/run/ofqos/br0.sock', f'--connect {switch.address} --leaf none'), ('eth1', 'p1'), ('eth2', 'p2'):
+            command = command.replace(theirs, ours)
+        done = subprocess.run([sys.executable, '-m', 'ofqos.command', *shlex.split(command)], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=60, env={**os.environ, 'PYTHONPATH': PACKAGE, 'STATE_DIRECTORY': str(tmp_path)}, check=False)
+        assert done.returncode == 0, (command, done.stderr)
+        said.append(done.stdout)
+    assert said[2] == texts['    site Village: down 500mbit; up 200mbit; queue 17'] and 'nothing to change' in said[4]
+    rows = (tmp_path / 'ShapedDevices.csv').read_text(encoding='utf-8').replace(',5,2,50,10,', ',5,2,80,10,')
+    (tmp_path / 'ShapedDevices.csv').write_text(rows, encoding='utf-8')
+    done = subprocess.run([sys.executable, '-m', 'ofqos.command', 'shaper', 'plan'], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=60, env={**os.environ, 'PYTHONPATH': PACKAGE, 'STATE_DIRECTORY': str(tmp_path)}, check=True)
+    assert done.stdout.endswith(texts['      ~ circuit 1001: down 5mbit to 80mbit (was 5mbit to 50mbit)'])
 
 
 def test_each_tenth_gets_its_plan(topo, switch, lists):

@@ -17,6 +17,10 @@ MOST_LINES, MOST_WARNINGS = 50, 10     # of errors, and of what a plan changes
 _SIGNS = {'+': 'new', '~': 'changed', '-': 'gone'}
 
 
+def plural(number: int, word: str, more: str = 's') -> str:
+    return f'{number:,} {word}{more * (number != 1)}'
+
+
 def counts(network: Network) -> Dict[str, Any]:
     return {'sites': len(network.sites), 'circuits': len(network.circuits),
             'addresses': sum(len(circuit.addresses) for circuit in network.circuits.values())}
@@ -65,10 +69,10 @@ def _plan_lines(command: str, found: Dict[str, Any]) -> List[str]:
     if len(changes) > MOST_LINES:
         made.append(f'  ... and {len(changes) - MOST_LINES:,} more: --json has them all')
     if found['left']:
-        made.append(f'  {found["left"]} queues of these ports are not the shaper\'s, and stay as they are')
+        made.append(f'  not the shaper\'s, and left as they are: {plural(found["left"], "queue")} of these ports')
     sums = ', '.join(f'{sum(change["what"] == word for change in changes):,} {word}' for word in _SIGNS.values())
     done = {'plan': 'apply would send', 'apply': 'sent'}[command]
-    made.append(f'{sums}: {done} {found["messages"]:,} messages in one bundle' if changes else 'nothing to change: the switch has it all')
+    made.append(f'{sums}: {done} {plural(found["messages"], "message")} in one bundle' if changes else 'nothing to change: the switch has it all')
     return made
 
 
@@ -185,5 +189,5 @@ def lines(command: str, found: Dict[str, Any]) -> List[str]:
     if found['errors']:
         return []
     if command == 'check':
-        return [f'right: {found["sites"]:,} sites, {found["circuits"]:,} circuits, {found["addresses"]:,} addresses']
+        return ['right: ' + ', '.join(plural(found[f'{what}s'], what) for what in ('site', 'circuit')) + f', {plural(found["addresses"], "address", "es")}']
     return _plan_lines(command, found)
