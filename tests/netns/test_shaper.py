@@ -174,6 +174,17 @@ def test_a_site_is_shared(topo, switch, lists):
     assert arrived[1] == pytest.approx(arrived[2], rel=0.15)
 
 
+def test_what_is_left_is_shared_by_ceilings(topo, switch, lists):
+    """A plan of three times as much gets three times as much of what nobody is guaranteed."""
+    lists.tree['Site_1']['children']['AP_1'].update(downloadBandwidthMbps=24)
+    lists.rows = {n: lists.rows[n] for n in (0, 10)}
+    for n, most in (0, 15), (10, 45):
+        lists.rows[n][4], lists.rows[n][8:12] = 'AP_1', (1, 0.25, most, 5)
+    lists.first(switch)
+    arrived = measured(streams(topo, (0, 10), 0, mbit=20), before=2.5)
+    assert arrived == pytest.approx([part * PAYLOAD / FRAME for part in (1 + 22 / 4, 1 + 22 * 3 / 4)], rel=0.1)
+
+
 def test_only_what_changes(topo, switch, lists):
     lists.first(switch)
     assert topo.pings(1, address(30)) and topo.pings(1, address(40))
