@@ -30,6 +30,7 @@ from .read import oversold_whole, read
 from .state import State, assigned, between, default_path, load, locked, save
 from .switch import Failure, Place, Unsure, carry_out, find_ports, look, measure, with_switch
 
+MANY = 5_000            # messages, of which somebody who waits is told
 FILES = 'ShapedDevices.csv', 'network.json'
 REMEMBERED = {'connect': '', 'accept': '', 'core': 'core', 'edge': 'edge', 'download': '', 'upload': '', 'unlisted': '', 'leaf': 'fq_codel'}
 
@@ -174,12 +175,14 @@ async def _apply(channel: Channel, made: Difference, path: str, old: State, new:
     """A number that is in use is in the file at every moment, whatever happens meanwhile."""
     if made.steps:
         if old.numbers != new.numbers:
-            save(path, State(new.switch, old.box, between(old.numbers, new.numbers), old.network))
+            save(path, State(new.switch, new.box, between(old.numbers, new.numbers), old.network))
+        if len(made.steps) > MANY and sys.stderr.isatty():
+            print(f'sending {len(made.steps):,} messages; 10,000 circuits take the kernel some 20 s', file=sys.stderr)
         try:
             await carry_out(channel, made)
         except Failure:
             if old.numbers != new.numbers:
-                save(path, State(new.switch, old.box, old.numbers, old.network))
+                save(path, State(old.switch, old.box, old.numbers, old.network))
             raise
     if old.text() != new.text():
         save(path, new)
@@ -209,6 +212,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         found = {'error': str(error)}
         if args.command == 'apply' and isinstance(error, Failure):
             found['error'] += '; nothing was changed'
+    except KeyboardInterrupt:
+        found = {'error': 'interrupted; ofqos shaper plan tells what the switch has'}
     if args.json:
         _print([json.dumps(found)], sys.stdout)
     elif 'error' in found:

@@ -17,8 +17,9 @@ from .difference import Difference, Found
 from .model import Pair
 from .plan import COOKIE, COOKIE_MASK
 
-LIMITS = Limits(answer=256 << 20)       # 65,000 circuits, both ways, are some 60 MB
-ASK, COMMIT = 60.0, 900.0               # seconds
+ASK, COMMIT = 120.0, 1800.0             # seconds
+# 65,000 circuits, both ways, are some 60 MB.  A switch that commits answers nothing behind the barrier, echo requests neither.
+LIMITS = Limits(answer=256 << 20, probe=COMMIT)
 
 
 class Failure(Exception):
