@@ -14,9 +14,9 @@ import time
 
 import pytest
 
-from support import isplist, tc
+from support import isplist, pki, tc
 from support.served import PACKAGE
-from support.topo import REPOSITORY, Switch, Topology, eth, sh, udp4
+from support.topo import REPOSITORY, Switch, Topology, dpctl, eth, inside, sh, udp4
 from support.udp import PAYLOAD, Stream, measured
 
 CIRCUITS, MBIT = 100, 10 ** 6
@@ -219,6 +219,15 @@ def test_500_at_once(topo, switch, lists):
     assert len(after) == len(before) + 1000 and {key: value[:3] for key, value in before.items()} == {key: after[key][:3] for key in before}
 
 
+def test_a_list_that_was_cut_off(topo, switch, lists):
+    lists.first(switch)
+    before = classes(topo)
+    lists.rows = {n: lists.rows[n] for n in range(40)}
+    assert lists.shaper('apply', check=False)['error'] == '60 of 100 circuits are not in the list any more; if that is meant, --force'
+    assert classes(topo) == before and lists.shaper('plan')['messages'] == 60 * 6
+    assert lists.shaper('apply', '--force')['messages'] == 60 * 6
+
+
 def test_what_is_refused_changes_nothing(topo, switch, lists):
     """A stranger's class keeps its site: all else would have been done before it."""
     lists.first(switch)
@@ -268,6 +277,19 @@ def test_a_switch_that_connects(topo, lists, tmp_path):
         assert found['applied'] and len(flows(switch)) == 4 * CIRCUITS + 10
     with Switch(topo, dpid='0000000000000002') as other:
         assert 'is of switch 0000000000000001' in lists.shaper('plan', '--connect', other.address, check=False)['error']
+
+
+def test_tls(topo, lists, tmp_path):
+    if 'no TLS' in dpctl('--ca-cert=x', 'tls:127.0.0.1', 'features', check=False).stderr:
+        pytest.skip('this build has no TLS')
+    authority = pki.Authority(tmp_path, 'ours')
+    switch, own = authority.identity('switch'), authority.identity('controller')
+    with Switch(topo, *switch.options(), 'ptls:') as s:
+        with inside(topo.switch_ns):
+            found = lists.first(s, '--connect', 'tls:127.0.0.1', *own.options())
+            assert found['applied'] and len(flows(s)) == 4 * CIRCUITS + 10
+            refused = lists.shaper('plan', check=False)       # the files are not remembered
+    assert 'a tls: address needs a key, a certificate and a CA' in refused['error']
 
 
 def test_live(topo, switch, lists):

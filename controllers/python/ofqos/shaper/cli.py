@@ -31,6 +31,7 @@ from .state import State, assigned, between, default_path, load, locked, save
 from .switch import Failure, Place, Unsure, carry_out, find_ports, look, measure, with_switch
 
 MANY = 5_000            # messages, of which somebody who waits is told
+FEW = 10                # circuits, which may go without a question
 FILES = 'ShapedDevices.csv', 'network.json'
 REMEMBERED = {'connect': '', 'accept': '', 'core': 'core', 'edge': 'edge', 'download': '', 'upload': '', 'unlisted': '', 'leaf': 'fq_codel'}
 
@@ -50,6 +51,8 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument('--live', action='store_true', help='with what passes now, measured for a second at the switch')
         else:
             command.add_argument('files', metavar='FILE', nargs='*', help=f"LibreQoS's {FILES[0]} and {FILES[1]} (default: in this directory)")
+        if name == 'apply':
+            command.add_argument('--force', action='store_true', help='also where more than half of the circuits are gone')
         if name != 'check':
             _switch(command, name)
     return made
@@ -156,11 +159,20 @@ def _with(args: argparse.Namespace, network: Network, problems: Problems) -> Dic
         found = {**words.counts(network), 'switch': switch, 'box': words.box(options, box), **words.problems(problems, oversold_whole(network, box.total)),
                  **words.difference(made), 'applied': False}
         if args.command == 'apply':
+            if not args.force:
+                _keeps_most(state.network, network)
             await _apply(channel, made, args.state, state, State(switch, options, numbers, network))
             found['applied'] = True
         return found
     found: Dict[str, Any] = with_switch(_place(args, options), do)
     return found
+
+
+def _keeps_most(old: Network, new: Network) -> None:
+    """ValueError: a list that was cut off would leave its customers without their plans."""
+    gone = len(old.circuits.keys() - new.circuits.keys())
+    if gone > FEW and gone * 2 > len(old.circuits):
+        raise ValueError(f'{gone:,} of {len(old.circuits):,} circuits are not in the list any more; if that is meant, --force')
 
 
 async def _difference(channel: Channel, network: Network, box: Box, state: State) -> Tuple[Difference, Dict[str, int]]:
