@@ -161,6 +161,20 @@ def test_each_tenth_gets_its_plan(topo, switch, lists):
     assert all(now > then for now, then in zip(packets(topo, numbers['unlisted']), before))
 
 
+@pytest.mark.parametrize('leaf', ['pfifo', *(pytest.param(kind, marks=pytest.mark.testkernel) for kind in ('fq_codel', 'cake'))])
+def test_leaves(topo, switch, lists, leaf, need):
+    """Each circuit has its own, and so has what is unlisted; traffic passes them."""
+    need(leaf)
+    lists.rows = {n: lists.rows[n] for n in (0, 10, 20)}
+    found = lists.first(switch, '--leaf', leaf)
+    circuits = [lists.numbers()[key] for key in ('unlisted', 'circuit 0', 'circuit 10', 'circuit 20')]
+    below = {parent & 0xffff: row['kind'] for parent, row in tc.qdiscs(topo.switch_ns, 'p2').items() if parent != tc.ROOT}
+    assert {number: below.get(number) for number in circuits} == dict.fromkeys(circuits, leaf)
+    assert found['messages'] == 2 * (17 + 4) + 22 and lists.shaper('plan')['messages'] == 0
+    assert measured(streams(topo, [20], 0)) == pytest.approx([plan_of(20)[1] * PAYLOAD / FRAME], rel=0.05)
+    assert lists.shaper('apply', '--leaf', 'none')['messages'] == 8
+
+
 def test_a_site_is_shared(topo, switch, lists):
     """Its ceiling holds, and the guarantees in it."""
     lists.tree['Site_1']['children']['AP_1'].update(downloadBandwidthMbps=6, uploadBandwidthMbps=6)
