@@ -128,7 +128,7 @@ ELSEWHERE = {
     'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py', 'History': 'tests/controllers/test_history.py'},
     'docs/tutorials/first-application.md': {'Run-it': 'tests/controllers/test_tutorial.py'},
     'docs/tutorials/home-line.md': {name: 'tests/netns/test_tutorials.py' for name in (
-        'A-home,-a-router-and-a-slow-line', 'Let-packets-wait-in-the-router')},
+        'A-home,-a-router-and-a-slow-line', 'Let-packets-wait-in-the-router', 'The-other-way')},
     'docs/tutorials/first-queue.md': {name: 'tests/netns/test_tutorials.py' for name in ('A-switch', 'A-queue', 'Why')},
 }
 
