@@ -13,6 +13,7 @@ import pytest
 
 from support import tc, topo
 from support.app import PACKAGE
+from support.fakeswitch import run
 from support.rack import Rack
 from support.wait import until
 
@@ -218,6 +219,8 @@ def test_profiles_mean_what_dpctl_means():
     names = sorted(name for name in os.listdir(f'{topo.REPOSITORY}/docs/examples') if name.endswith('.qos'))
     render = Dpctl(topo.binary('utils/dpctl/dpctl'))
     with topo.Topology(ports=2) as t, topo.Switch(t) as switch, switch.connect() as conn:
+        async def ask(request):
+            return asks(conn)(request)
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=0,rate=7mbit')
         switch.dpctl('qos-htb', 'cmd=add,port=2,class=2,rate=1mbit,ceil=7mbit')
         switch.dpctl('qos-pfifo', 'cmd=add,port=2,class=2,limit=7')
@@ -227,7 +230,7 @@ def test_profiles_mean_what_dpctl_means():
                 profile = Profile(name, f.read(), (), name)
             for port in 'port=1', 'port=2', 'port=1,2':
                 said = json.loads(switch.dpctl('--json', '--dry-run', 'qos-apply', path, port).stdout)
-                made = render.render(('qos-apply', FILE, port), profile, asks(conn))
+                made = run(render.render(('qos-apply', FILE, port), profile, ask))
                 assert made.steps == said['steps'] and len(made.messages) == len(made.steps) > 0, name
     assert len(names) >= 9
 

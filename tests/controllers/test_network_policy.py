@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from support.app import PACKAGE
+from support.fakeswitch import run
 from support.topo import REPOSITORY, binary, build_directory
 
 yaml = pytest.importorskip('yaml', reason='PyYAML is not installed (Debian: python3-yaml)')
@@ -157,13 +158,13 @@ def test_only_the_policys_directory_is_read(name, tmp_path):
 @needs_dpctl
 def test_profiles_are_checked_by_dpctl():
     dpctl = Dpctl(binary('utils/dpctl/dpctl'))
-    assert nothing.check(dpctl, read(GOOD)) == []
-    wrong = nothing.check(dpctl, read(changed('rate=30%', 'rate=30%,cel=1mbit')
-                                      .replace('up: 20mbit', 'uo: 20mbit')))
+    assert run(nothing.check(dpctl, read(GOOD))) == []
+    wrong = run(nothing.check(dpctl, read(changed('rate=30%', 'rate=30%,cel=1mbit')
+                                      .replace('up: 20mbit', 'uo: 20mbit'))))
     assert len(wrong) == 2 and all(line.startswith('p.yaml:20: ') for line in wrong)
     assert any('has no variable $uo' in line for line in wrong)
     assert any('the lines of profiles.small:3' in line and 'cel' in line for line in wrong)
-    both = nothing.check(dpctl, read(changed('dscp=12', 'dscp=ef')))
+    both = run(nothing.check(dpctl, read(changed('dscp=12', 'dscp=ef'))))
     assert len(both) == 1 and 'p.yaml:19: its map and that of line 20 are about the same packets' in both[0]
 
 
@@ -174,8 +175,8 @@ def test_shipped_profiles(name):
     dpctl = Dpctl(binary('utils/dpctl/dpctl'))
     made = read(f'profiles: {{x: {{file: {name}}}}}\nswitches: [{{id: 1}}]\n'
                 'apply: [{to: all, ports: {1: x}}]\n')
-    assert nothing.check(dpctl, made) == [] and dpctl.runs == 1
-    assert nothing.check(dpctl, made) == [] and dpctl.runs == 1
+    assert run(nothing.check(dpctl, made)) == [] and dpctl.runs == 1
+    assert run(nothing.check(dpctl, made)) == [] and dpctl.runs == 1
 
 
 @needs_dpctl
@@ -194,13 +195,13 @@ def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setattr('ofqos.network.dpctl._SECONDS', 0.5)
             with pytest.raises(NotRendered, match=said):
-                dpctl.render(words, profile, nothing.Nothing(()))
-        assert dpctl.render(words, profile, nothing.Nothing(())).steps
+                run(dpctl.render(words, profile, nothing.Nothing(())))
+        assert run(dpctl.render(words, profile, nothing.Nothing(()))).steps
 
 
 @needs_dpctl
 def test_command(tmp_path):
-    def run(text, *words):
+    def command(text, *words):
         path = tmp_path / 'p.yaml'
         path.write_text(text)
         shutil.copy(f'{REPOSITORY}/docs/examples/office.qos', tmp_path)
@@ -209,11 +210,11 @@ def test_command(tmp_path):
             env=dict(os.environ, PYTHONPATH=PACKAGE, OFQOS_DPCTL=binary('utils/dpctl/dpctl')),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
-    good = run(GOOD)
+    good = command(GOOD)
     assert good.returncode == 0 and 'is right: revision 7, 3 switches' in good.stdout
-    bad = run(changed('up: 5mbit', 'up: fast'), '--json')
+    bad = command(changed('up: 5mbit', 'up: fast'), '--json')
     assert bad.returncode == 1
     found = json.loads(bad.stdout)
     assert not found['right'] and len(found['wrong']) == 1 and 'fast' in found['wrong'][0]
-    missing = run(GOOD, '--dpctl', '/nowhere/dpctl')
+    missing = command(GOOD, '--dpctl', '/nowhere/dpctl')
     assert missing.returncode == 1 and "/nowhere/dpctl can't be started" in missing.stderr

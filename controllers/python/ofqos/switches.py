@@ -298,7 +298,7 @@ def listening_socket(address: Address) -> socket.socket:
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(address.host)
-                raise OSError(f'{address}: somebody listens there already')
+                raise FileExistsError(f'{address}: somebody listens there already')
             except FileNotFoundError:
                 pass
             except ConnectionRefusedError:

@@ -4,13 +4,11 @@
 A change is what the gate's prepare() takes; reservations have steps, policies messages."""
 from __future__ import annotations
 
-from typing import (Any, Callable, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set,
+from typing import (Any, Awaitable, Callable, Generic, List, NamedTuple, Optional, Protocol, Sequence, Set,
                     Tuple, TypeVar, Union)
 
 Steps = TypeVar('Steps')
 StepsIn = TypeVar('StepsIn', contravariant=True)
-Item = TypeVar('Item')
-Answer = TypeVar('Answer')
 
 
 class Unknown(Exception):
@@ -24,24 +22,24 @@ class Rejected(Exception):
 class Gate(Protocol[StepsIn]):
     """To the switches.  All methods raise Rejected or Unknown."""
 
-    def prepare(self, switch: int, steps: StepsIn) -> Any:
+    async def prepare(self, switch: int, steps: StepsIn) -> Any:
         """Gives the switch a bundle, which it checks -> what commit and discard take."""
 
-    def commit(self, ticket: Any) -> None:
+    async def commit(self, ticket: Any) -> None:
         """Returns when the switch has carried it out."""
 
-    def discard(self, ticket: Any) -> None:
+    async def discard(self, ticket: Any) -> None:
         """Raises nothing."""
 
 
 class Change(Generic[Steps]):
     """undo: called once it is committed, if another one was not; the steps that take it back"""
 
-    def __init__(self, switch: int, do: Steps, undo: Union[Steps, Callable[[], Steps]]) -> None:
+    def __init__(self, switch: int, do: Steps, undo: Union[Steps, Callable[[], Awaitable[Steps]]]) -> None:
         self.switch, self.do, self._undo = switch, do, undo
 
-    def undo(self) -> Steps:
-        return self._undo() if callable(self._undo) else self._undo
+    async def undo(self) -> Steps:
+        return await self._undo() if callable(self._undo) else self._undo
 
 
 class Failed(Exception):
@@ -58,45 +56,43 @@ class Outcome(NamedTuple):
     error: Optional[Exception]
 
 
-Each = Callable[[Callable[[Any], Any], Sequence[Any]], List[Outcome]]
+Do = Callable[[Any], Awaitable[Any]]
+Each = Callable[[Do, Sequence[Any]], Awaitable[List[Outcome]]]
 
 
-def attempt(do: Callable[[Item], Answer], item: Item) -> Outcome:
+async def attempt(do: Do, item: Any) -> Outcome:
     try:
-        return Outcome(do(item), None)
+        return Outcome(await do(item), None)
     except (Rejected, Unknown) as error:
         return Outcome(None, error)
 
 
-def in_turn(do: Callable[[Item], Answer], items: Sequence[Item]) -> List[Outcome]:
+async def in_turn(do: Do, items: Sequence[Any]) -> List[Outcome]:
     """One after the other, up to the first that fails"""
     found: List[Outcome] = []
     for item in items:
-        found.append(attempt(do, item))
+        found.append(await attempt(do, item))
         if found[-1].error:
             break
     return found
 
 
-def carry_out(gate: Gate[Steps], changes: Sequence[Change[Steps]], each: Each = in_turn) -> None:
+async def carry_out(gate: Gate[Steps], changes: Sequence[Change[Steps]], each: Each = in_turn) -> None:
     """All are prepared before the first is committed; they are committed in their order, unless `each` does
     several at once.  Where one fails, those that are not committed are discarded and the others undone, the
     last one first.  Raises Failed."""
     changes = [change for change in changes if change.do]
-    prepared = each(lambda change: gate.prepare(change.switch, change.do), changes)
+    prepared = await each(lambda change: gate.prepare(change.switch, change.do), changes)
     failed = _first_error(changes, prepared)
     if failed:
-        for outcome in prepared:
-            if not outcome.error:
-                gate.discard(outcome.answer)
+        await each(gate.discard, [outcome.answer for outcome in prepared if not outcome.error])
         raise Failed(failed[0].switch, str(failed[1]), _unsure(changes, prepared)) from failed[1]
-    committed = each(lambda outcome: gate.commit(outcome.answer), prepared)
+    committed = await each(lambda outcome: gate.commit(outcome.answer), prepared)
     failed = _first_error(changes, committed)
     if failed:
-        for outcome in prepared[len(committed):]:
-            gate.discard(outcome.answer)
+        await each(gate.discard, [outcome.answer for outcome in prepared[len(committed):]])
         done = [change for change, outcome in zip(changes, committed) if not outcome.error]
-        dirty = _unsure(changes, committed) | take_back(gate, done, each)
+        dirty = _unsure(changes, committed) | await take_back(gate, done, each)
         raise Failed(failed[0].switch, str(failed[1]), dirty) from failed[1]
 
 
@@ -111,19 +107,19 @@ def _unsure(changes: Sequence[Change[Steps]], outcomes: Sequence[Outcome]) -> Se
             if isinstance(outcome.error, Unknown)}
 
 
-def take_back(gate: Gate[Steps], done: Sequence[Change[Steps]], each: Each = in_turn) -> Set[int]:
+async def take_back(gate: Gate[Steps], done: Sequence[Change[Steps]], each: Each = in_turn) -> Set[int]:
     """Undoes them, the last one first -> switches where that did not succeed"""
-    def undo(change: Change[Steps]) -> bool:
+    async def undo(change: Change[Steps]) -> bool:
         try:
-            run(gate, change.switch, change.undo())
+            await run(gate, change.switch, await change.undo())
             return True
         except (Rejected, Unknown):
             return False
     back = list(reversed(done))
-    return {change.switch for change, outcome in zip(back, each(undo, back)) if not outcome.answer}
+    return {change.switch for change, outcome in zip(back, await each(undo, back)) if not outcome.answer}
 
 
-def run(gate: Gate[Steps], switch: int, steps: Steps) -> None:
+async def run(gate: Gate[Steps], switch: int, steps: Steps) -> None:
     """One bundle."""
     if steps:
-        gate.commit(gate.prepare(switch, steps))
+        await gate.commit(await gate.prepare(switch, steps))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-import threading
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional
 
@@ -23,9 +22,9 @@ from ..guard import Guard
 from ..history.recorder import Recorder
 from ..httpserver import MANY, HttpServer, HttpSettings, answer
 from ..joining import Joining
-from ..journal import Journal, NotLogged
+from ..journal import Journal, NotLogged, logged
 from ..network.app import App
-from ..network.rest import Routes
+from ..network.rest import NotDone, Routes
 from ..network.service import Options
 from ..reserve import rest
 from ..reserve.app import Reserve
@@ -99,24 +98,28 @@ class Daemon:
             return None
         options = Options(os.path.join(self.set.state, 'network'), self.set.network.policy, self.set.network.settle,
                           self.set.dpctl)
-        app = App(options, self.loop, self.switches, self.say)
+        app = App(options, self.switches, self.say)
         app.server.handle = partial(self._commanded, app)
         Routes(app.instance, self.door)
         if self.net:
             self.net.labels = app.labels
         return app
 
-    def _commanded(self, app: App, asked: Dict[str, Any]) -> Dict[str, Any]:
-        """By the control socket, whose owner may do everything; in a thread."""
+    async def _commanded(self, app: App, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """By the control socket, whose owner may do everything."""
         if asked.get('command') not in ('apply', 'rollback'):
-            return app.instance.handle(asked)
+            return await app.instance.handle(asked)
         try:
-            line = self.journal.begin(user='the control socket', service='network', action=asked['command'], what=asked)
+            async with logged(self.journal, user='the control socket', service='network', action=asked['command'],
+                              what=asked):
+                found = await app.instance.handle(asked)
+                if 'error' in found:
+                    raise NotDone(found)
+                return found
         except NotLogged as error:
             return {'error': str(error)}
-        found = app.instance.handle(asked)
-        self.journal.end(line, f'not done: {found["error"]}' if 'error' in found else 'done')
-        return found
+        except NotDone as error:
+            return error.found
 
     def _reserve(self) -> Optional[Reserve]:
         if not self.set.reserve:
@@ -163,15 +166,18 @@ class Daemon:
     async def run(self, over: asyncio.Event, ready: Callable[[str], None]) -> None:
         """Until `over`; `ready` is told where it listens."""
         host, port = self.set.place
-        got = await self.http.start(host, port)
-        self.ends.append(self.http.stop)
         try:
+            self.ends.append(self.http.stop)
+            if self.policy:                     # first of all: its file may be wrong
+                self.ends.append(self.policy.stop)
+                await self.policy.start()
+            got = await self.http.start(host, port)
             async with self.switches:
                 self._start()
                 ready(f'{"https" if self.set.tls.certificate else "http"}://{self.set.listen.rpartition(":")[0]}:{got}/')
                 await over.wait()
                 if self.policy:                 # a step is finished, or taken back
-                    await self.loop.run_in_executor(None, self.policy.instance.end)
+                    await self.policy.instance.finish()
         finally:
             await end(self.tasks)
             for each in reversed(self.ends):
@@ -181,8 +187,6 @@ class Daemon:
         if self.net and self.net.recorder:
             self.net.recorder.start()
             self.ends.append(self.net.recorder.end)
-        if self.policy:
-            self.policy.start()
         if self.reserve:
             self.reserve.start()
         if self.net and self.set.web and self.set.web.topology:
@@ -200,7 +204,7 @@ class Daemon:
     def reload(self) -> None:
         """The policy file is read again; users are by themselves."""
         if self.policy:
-            threading.Thread(target=self.policy.reload, daemon=True).start()
+            self.policy.reload()
 
 
 def notify(text: str) -> None:

@@ -10,8 +10,8 @@ from typing import Any, Callable, Dict, FrozenSet
 from .. import changes, wire
 from ..channel import Channel
 from ..switches import Switches
-from .control import Server
 from ..yamlfile import Wrong
+from .control import Server
 from .service import Instance, Options
 from .switches import SwitchGate
 
@@ -19,17 +19,23 @@ FLOW_REMOVED, DELETED = 11, 2   # OFPRR_DELETE
 
 
 class App:
-    """Has an Instance; up(), down() and heard() are of the event loop, `say` of any thread.  OSError, Wrong."""
+    """Has an Instance.  OSError, Wrong."""
 
-    def __init__(self, options: Options, loop: asyncio.AbstractEventLoop, switches: Switches,
-                 say: Callable[..., None]) -> None:
+    def __init__(self, options: Options, switches: Switches, say: Callable[..., None]) -> None:
         self.options, self.say = options, say
-        self.instance = Instance(options, SwitchGate(loop, switches), say)
+        self.instance = Instance(options, SwitchGate(switches), say)
         self.server = Server(options.state, self.instance.handle)
         switches.followers.append(self)
 
-    def start(self) -> None:
-        self.instance.start()
+    async def start(self) -> None:
+        """Wrong, OSError: the policy is not right."""
+        await self.instance.start()
+        await self.server.start()
+
+    async def stop(self) -> None:
+        """A step that is being made is cut off: finish() of the instance waits for it."""
+        await self.server.stop()
+        await self.instance.stop()
 
     def labels(self, switch: int) -> FrozenSet[str]:
         """That the policy in force gives it"""
@@ -38,31 +44,29 @@ class App:
         return found.labels | {found.name} if found else frozenset()
 
     def reload(self) -> None:
-        """The file is read again; in a thread, as it makes a step."""
+        """The file is read again."""
+        self.instance.engine.spawn(self._reload())
+
+    async def _reload(self) -> None:
         if self.options.policy:
-            found = self.instance.handle({'command': 'apply', 'file': self.options.policy})
+            found = await self.instance.handle({'command': 'apply', 'file': self.options.policy})
             if 'error' in found:
                 self.say('refused', why=found['error'])
 
-    def once(self) -> Dict[str, Any]:
-        """The command, when the switches are there; in a thread -> what came of it"""
-        asked = self.options.once
-        assert asked
+    async def once(self) -> Dict[str, Any]:
+        """The command, when the switches are there -> what came of it"""
+        asked, instance = self.options.once, self.instance
         until = time.monotonic() + self.options.wait
         try:
-            policy = self.instance._policy(asked)       # pylint: disable=protected-access
+            policy = await instance.policy(asked)
         except (Wrong, OSError) as error:
             return {'error': str(error)}
-        standing = self.instance.standing
-        standing.want(policy.revision)
-        self.instance.engine.next = policy
-        while time.monotonic() < until:
-            with self.instance.engine.lock:
-                there = set(self.instance.engine.switches)
-            if there >= set(policy.switches) and (standing.active or asked['command'] != 'apply'):
-                break
-            time.sleep(0.05)
-        return self.instance.handle(asked)
+        instance.standing.want(policy.revision)
+        instance.engine.next = policy
+        while time.monotonic() < until and not (set(instance.engine.switches) >= set(policy.switches) and
+                                                (instance.standing.active or asked['command'] != 'apply')):
+            await asyncio.sleep(0.05)
+        return await instance.handle(asked)
 
     # ------------------------------------------------------------------ events
 

@@ -21,19 +21,17 @@ import os
 import re
 import signal
 import sys
-import threading
-from functools import partial
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Dict, List, Optional
 
 from .. import commandline, secure
 from ..address import parse_address
-from ..events import Printer
+from ..events import Printer, leave
 from ..switches import Switches
+from ..yamlfile import Wrong
 from . import control, nothing
 from .app import App
 from .dpctl import Dpctl
 from .policy import Policy, load
-from ..yamlfile import Wrong
 from .service import Options
 from .words import show
 
@@ -89,10 +87,10 @@ def parser() -> argparse.ArgumentParser:
     return made
 
 
-def check(args: argparse.Namespace) -> Dict[str, Any]:
+async def check(args: argparse.Namespace) -> Dict[str, Any]:
     try:
         made: Policy = load(args.file)
-        wrong = nothing.check(Dpctl(args.dpctl), made)
+        wrong = await nothing.check(Dpctl(args.dpctl), made)
         found = {'revision': made.revision, 'switches': len(made.switches)}
     except Wrong as error:
         wrong, found = [str(error)], {}
@@ -103,42 +101,44 @@ def check(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def start(args: argparse.Namespace, options: Options) -> int:
-    """The instance, or one that does one command and ends; returns only where it can't begin."""
+    """The instance, or one that does one command and ends"""
     try:
-        asyncio.run(_run(args, options))
+        status = asyncio.run(_run(args, options))
     except (Wrong, ValueError, OSError) as error:
         print(f'ofqos-network: {error}', file=sys.stderr)
-    return 1
+        return 1
+    return leave(status)
 
 
-async def _run(args: argparse.Namespace, options: Options) -> None:
-    loop = asyncio.get_running_loop()
+async def _run(args: argparse.Namespace, options: Options) -> int:
+    loop, over = asyncio.get_running_loop(), asyncio.Event()
     say = (lambda event, **more: None) if options.once else Printer().say
     tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     dial, listen = (addresses(texts, 'tls' if tls[0] else 'tcp') for texts in (args.connect, [args.listen]))
     switches = Switches(dial, listen, tls=tls[0], listen_tls=tls[1], turned=lambda why: say('turned away', why=why))
-    app = App(options, loop, switches, say)
+    app = App(options, switches, say)
+    for signum in signal.SIGTERM, signal.SIGINT:
+        loop.add_signal_handler(signum, over.set)
+    loop.add_signal_handler(signal.SIGHUP, app.reload)
+    found: Dict[str, Any] = {}
 
-    def leave() -> None:
-        """A step is finished, or taken back, before the end."""
-        app.instance.end()
-        os._exit(0)
-
-    def once() -> None:
-        found = app.once()
+    async def once() -> None:
+        try:
+            found.update(await app.once())
+        finally:
+            over.set()
+    try:
+        await app.start()
+        async with switches:
+            if options.once:
+                app.instance.engine.spawn(once())
+            await over.wait()
+            await app.instance.finish()     # a step is finished, or taken back
+    finally:
+        await app.stop()
+    if found:
         print(json.dumps(found), flush=True)
-        os._exit(1 if 'error' in found else 0)
-    for signum, do in (signal.SIGTERM, leave), (signal.SIGINT, leave), (signal.SIGHUP, app.reload):
-        loop.add_signal_handler(signum, partial(in_thread, do))
-    async with switches:
-        app.start()
-        if options.once:
-            in_thread(once)
-        await asyncio.Event().wait()
-
-
-def in_thread(do: Callable[[], object]) -> None:
-    threading.Thread(target=do, daemon=True).start()
+    return 1 if 'error' in found else 0
 
 
 def addresses(texts: List[Optional[str]], kind: str) -> List[str]:
@@ -182,7 +182,7 @@ def main(words: Optional[List[str]] = None) -> int:
         return start(args, Options(args.state, args.file, args.settle, args.dpctl))
     if getattr(args, 'listen', None) or getattr(args, 'connect', None):
         return start(args, Options(args.state, None, 2.0, args.dpctl, request(args), args.wait))
-    found = check(args) if args.command == 'check' else ask(args)
+    found = asyncio.run(check(args)) if args.command == 'check' else ask(args)
     if args.json:
         print(json.dumps(found))
     elif 'error' not in found:

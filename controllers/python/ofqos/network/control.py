@@ -3,18 +3,22 @@
 way.  Whoever may open it (its owner) may do everything."""
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
-import threading
-from typing import Any, Callable, Dict
+from typing import Any, Awaitable, Callable, Dict, Optional, Set
+
+from ..address import Address
+from ..ending import end
+from ..switches import listening_socket
 
 NAME = 'control.sock'
 _MOST = 64 << 20                # bytes of an answer: steps of all switches
 _MOST_ASKED = 1 << 16
-_WAITING = 8
+_SECONDS = 10.0                 # to ask, and to read the answer
 
-Handle = Callable[[Dict[str, Any]], Dict[str, Any]]
+Handle = Callable[[Dict[str, Any]], Awaitable[Dict[str, Any]]]
 
 
 def path(directory: str) -> str:
@@ -22,67 +26,47 @@ def path(directory: str) -> str:
 
 
 class Server:
-    """Has a thread for each that asks."""
+    """OSError: it is another one's place."""
 
     def __init__(self, directory: str, handle: Handle) -> None:
         self.handle = handle
-        where = path(directory)
-        if _answers(where):
-            raise OSError(f'{directory}: an instance with this state directory runs already')
-        if os.path.exists(where):
-            os.unlink(where)
-        self.listener = socket.socket(socket.AF_UNIX)
-        mask = os.umask(0o177)
+        self.tasks: Set[asyncio.Task[Any]] = set()
+        self.server: Optional[asyncio.AbstractServer] = None
         try:
-            self.listener.bind(where)
+            self.listener = listening_socket(Address('unix', path(directory)))
+        except FileExistsError:
+            raise OSError(f'{directory}: an instance with this state directory runs already') from None
+
+    async def start(self) -> None:
+        self.server = await asyncio.start_unix_server(self._serve, sock=self.listener, limit=_MOST_ASKED)
+
+    async def stop(self) -> None:
+        if self.server:
+            self.server.close()
+        await end(self.tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task
+        self.tasks.add(task)
+        try:
+            asked = json.loads(await asyncio.wait_for(reader.readline(), _SECONDS))
+            if not isinstance(asked, dict):
+                raise ValueError('an object is needed')
+            found = await self.handle(asked)
+        except (ValueError, OSError, asyncio.TimeoutError) as error:
+            found = {'error': str(error) or f'nothing was asked in {_SECONDS:g} s'}
+        except Exception as error:          # pylint: disable=broad-except  # who asks is to know that it ran
+            found = {'error': f'a fault of the instance: {error!r}'}
+        try:
+            writer.transport.set_write_buffer_limits(0)
+            writer.write(json.dumps(found).encode() + b'\n')
+            await asyncio.wait_for(writer.drain(), _SECONDS)
+        except (OSError, asyncio.TimeoutError):
+            pass
         finally:
-            os.umask(mask)
-        self.listener.listen(_WAITING)
-        threading.Thread(target=self._accept, name='control', daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                conn, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self._serve, args=(conn,), daemon=True).start()
-
-    def _serve(self, conn: socket.socket) -> None:
-        with conn:
-            conn.settimeout(10)
-            try:
-                line = _line(conn, _MOST_ASKED)
-                asked = json.loads(line)
-                if not isinstance(asked, dict):
-                    raise ValueError('an object is needed')
-                found = self.handle(asked)
-            except (ValueError, OSError) as error:
-                found = {'error': str(error)}
-            except Exception as error:      # pylint: disable=broad-except  # who asks is to know that it ran
-                found = {'error': f'a fault of the instance: {error!r}'}
-            try:
-                conn.sendall(json.dumps(found).encode() + b'\n')
-            except OSError:
-                pass
-
-
-def _line(conn: socket.socket, most: int) -> bytes:
-    """Each byte is looked at once: an answer of a thousand switches has millions of them."""
-    with conn.makefile('rb', buffering=1 << 16) as stream:
-        data = stream.readline(most + 1)
-    if len(data) > most:
-        raise ValueError(f'more than {most} bytes in a line')
-    return data
-
-
-def _answers(where: str) -> bool:
-    try:
-        with socket.socket(socket.AF_UNIX) as conn:
-            conn.connect(where)
-        return True
-    except OSError:
-        return False
+            writer.transport.abort()
+            self.tasks.discard(task)
 
 
 def call(directory: str, asked: Dict[str, Any], seconds: float = 3600.0) -> Dict[str, Any]:
@@ -91,7 +75,11 @@ def call(directory: str, asked: Dict[str, Any], seconds: float = 3600.0) -> Dict
         conn.connect(path(directory))
         conn.settimeout(seconds)
         conn.sendall(json.dumps(asked).encode() + b'\n')
-        found = json.loads(_line(conn, _MOST) or b'{"error": "the instance has ended"}')
+        with conn.makefile('rb', buffering=1 << 16) as stream:
+            data = stream.readline(_MOST + 1)
+        if len(data) > _MOST:
+            raise ValueError(f'more than {_MOST} bytes in a line')
+        found = json.loads(data or b'{"error": "the instance has ended"}')
     if not isinstance(found, dict):
         raise ValueError('the instance answers something else')
     return found

@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is done at which switch, and when.  No framework: the gate has the switches.
 
-Events (`up`, `down`, `changed`, `promise`) only note what is due; `turn` has it done by threads of a pool, so that
-a switch that doesn't answer delays no other.  `beat` has a thread and a pool of its own: it must not wait.  A
-new policy is a step (step.py); switches of the step are left alone meanwhile."""
+Events (`up`, `down`, `changed`, `promise`) only note what is due; `turn` makes tasks of it, so that a switch that
+doesn't answer delays no other.  `beat` waits for no task.  A new policy is a step (step.py); switches of the step are
+left alone meanwhile."""
 from __future__ import annotations
 
-import threading
+import asyncio
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Awaitable, Callable, Coroutine, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
 from .. import transaction
 from ..changes import PromiseChange, QosChange
-from ..transaction import Change, Outcome, Rejected, Unknown, attempt
+from ..transaction import Change, Do, Outcome, Rejected, Unknown, attempt
 from . import roles, undo
 from .dpctl import Dpctl, NotRendered, Rendered, render_all
 from .policy import Policy
 from .revisions import Revisions
 from .roles import Standing
 
-AT_ONCE = 16                # switches
+AT_ONCE = 16                # switches in tasks, and in a step: so much work at most is ready before a beat
 DRIFT_AFTER = 0.3           # seconds: what changes queues often changes several
 MEND_MOST, MEND_CALM = 60.0, 300.0      # between two at the same switch; after which it counts anew
 AGAIN = 5.0                 # after a refusal or silence
@@ -31,13 +30,13 @@ AUDIT = 60.0                # for what nobody tells of: flows, messages that wer
 class Gate(transaction.Gate[List[bytes]], Protocol):
     """To the switches.  All methods raise Rejected or Unknown."""
 
-    def greet(self, switch: int) -> None:
+    async def greet(self, switch: int) -> None:
         """It tells of queues and promises from now on."""
 
-    def role(self, switch: int, role: int, generation: int) -> int:
+    async def role(self, switch: int, role: int, generation: int) -> int:
         """-> the generation id"""
 
-    def read(self, switch: int, request: bytes) -> Sequence[bytes]:
+    async def read(self, switch: int, request: bytes) -> Sequence[bytes]:
         """A multipart request -> the reply's messages"""
 
 
@@ -61,7 +60,7 @@ Say = Callable[..., None]
 
 
 class Engine:
-    """`say(event, ...)` is told what happens."""
+    """`say(event, ...)` is told what happens.  Belongs to one event loop."""
 
     def __init__(self, gate: Gate, dpctl: Dpctl, revisions: Revisions, standing: Standing, say: Say,
                  now: Callable[[], float] = time.monotonic) -> None:
@@ -74,59 +73,58 @@ class Engine:
         self.busy: Set[int] = set()                 # in a step
         self.looking: Set[int] = set()
         self.ending = False
-        self.lock = threading.RLock()
-        self.pool = ThreadPoolExecutor(AT_ONCE, 'switch')
-        self.steps = ThreadPoolExecutor(AT_ONCE, 'step')
-        self.pulse = ThreadPoolExecutor(AT_ONCE, 'pulse')
+        self.tasks: Set[asyncio.Task[Any]] = set()
+        self.looks, self.steps = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE)
         self.votes: Dict[int, Tuple[int, float]] = {}   # switch -> the generation id that it had, and when
-        self.beating = threading.Lock()             # a smaller id behind a greater one would be refused
+        self.beating = asyncio.Lock()               # a smaller id behind a greater one would be refused
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+        return task
 
     # ------------------------------------------------------------------- events
 
     def up(self, switch: int) -> None:
-        with self.lock:
-            self.switches[switch] = Known(due=self.now(), audit=self.now() + AUDIT)
+        self.switches[switch] = Known(due=self.now(), audit=self.now() + AUDIT)
 
     def down(self, switch: int) -> None:
-        with self.lock:
-            self.switches.pop(switch, None)
+        self.switches.pop(switch, None)
 
     def changed(self, switch: int, change: Optional[QosChange]) -> None:
         """None: of a kind that we don't know"""
-        with self.lock:
-            known = self.switches.get(switch)
-            if known is None:
+        known = self.switches.get(switch)
+        if known is None:
+            return
+        if change is not None and change.request is not None and change.cause == 'request':
+            content = change.request.encode()
+            if content in known.ours:           # an echo of ours
+                known.ours.discard(content)
                 return
-            if change is not None and change.request is not None and change.cause == 'request':
-                content = change.request.encode()
-                if content in known.ours:           # an echo of ours
-                    known.ours.discard(content)
-                    return
-            wait = DRIFT_AFTER
-            if self.now() - known.mended_at < MEND_CALM:
-                wait = min(MEND_MOST, DRIFT_AFTER * 2 ** min(known.mended, 16))
-            if known.due is None or known.due > self.now() + wait:
-                known.due = self.now() + wait
+        wait = DRIFT_AFTER
+        if self.now() - known.mended_at < MEND_CALM:
+            wait = min(MEND_MOST, DRIFT_AFTER * 2 ** min(known.mended, 16))
+        if known.due is None or known.due > self.now() + wait:
+            known.due = self.now() + wait
 
     def promise(self, switch: int, change: PromiseChange) -> None:
         key = (change.port, change.class_id, 'in' if change.entering else 'out', str(change.kind))
         text = f'port {change.port}, class {change.class_id}, {key[2]}: ' + (
             f'{change.sent} of {change.rate} bit/s' if change.kind == 'rate' else
             f'{change.dropped} packets dropped')
-        with self.lock:
-            known = self.switches.get(switch)
-            if known is None:
-                return
-            if change.broken:
-                known.broken[key] = text
-            else:
-                known.broken.pop(key, None)
+        known = self.switches.get(switch)
+        if known is None:
+            return
+        if change.broken:
+            known.broken[key] = text
+        else:
+            known.broken.pop(key, None)
         self.say('promise broken' if change.broken else 'promise kept', switch=self.name(switch), what=text)
 
     def look_at_all(self) -> None:
-        with self.lock:
-            for known in self.switches.values():
-                known.due = self.now()
+        for known in self.switches.values():
+            known.due = self.now()
 
     # --------------------------------------------------------------------- work
 
@@ -136,87 +134,86 @@ class Engine:
 
     def members(self) -> List[int]:
         """The policy's switches that are connected; the others count for nothing."""
-        with self.lock:
-            policies = [policy for policy in (self.policy, self.next) if policy]
-            return [switch for switch in self.switches if any(switch in policy.switches for policy in policies)]
+        policies = [policy for policy in (self.policy, self.next) if policy]
+        return [switch for switch in self.switches if any(switch in policy.switches for policy in policies)]
 
-    def each(self, do: Callable[[Any], Any], items: Sequence[Any]) -> List[Outcome]:
+    async def each(self, do: Do, items: Sequence[Any]) -> List[Outcome]:
         """For a step: several at once"""
-        return list(self.steps.map(lambda item: attempt(do, item), items))
+        async def one(item: Any) -> Outcome:
+            async with self.steps:
+                return await attempt(do, item)
+        return list(await asyncio.gather(*map(one, items)))
 
     def turn(self) -> None:
         """Whatever is due."""
         if not self.standing.active or self.ending:
             return
-        with self.lock:
-            now, due = self.now(), []
-            for switch, known in [(switch, self.switches[switch]) for switch in self.members()]:
-                if now >= known.audit:
-                    known.due, known.audit = known.due or now, now + AUDIT
-                if known.due is not None and known.due <= now and \
-                        switch not in self.busy and switch not in self.looking:
-                    known.due = None
-                    due.append((switch, known))
-            self.looking |= {switch for switch, _ in due}
+        now, due = self.now(), []
+        for switch, known in [(switch, self.switches[switch]) for switch in self.members()]:
+            if now >= known.audit:
+                known.due, known.audit = known.due or now, now + AUDIT
+            if known.due is not None and known.due <= now and \
+                    switch not in self.busy and switch not in self.looking:
+                known.due = None
+                due.append((switch, known))
+        self.looking |= {switch for switch, _ in due}
         for who in due:
-            self.pool.submit(self.look, who)
+            self.spawn(self.look(*who))
 
-    def look(self, who: Tuple[int, Known]) -> None:
+    async def look(self, switch: int, known: Known) -> None:
         """Greets a switch that is new; makes it what it is to be, or says how it is not."""
-        switch, known = who
-        policy = self.policy
         try:
-            self.check(policy, switch, known)
+            async with self.looks:
+                await self.check(self.policy, switch, known)
         except (Rejected, NotRendered) as error:
             self.note(switch, known, 'refused', str(error))
             known.due = self.now() + MEND_MOST
         except (Unknown, ValueError) as error:
             self.note(switch, known, 'unknown', str(error))
             known.due = self.now() + AGAIN
-        except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
+        except Exception as error:      # pylint: disable=broad-except  # of a task nobody waits for
             self.say('failed', switch=self.name(switch), why=repr(error))
             known.due = self.now() + MEND_MOST
         finally:
-            with self.lock:
-                self.looking.discard(switch)
+            self.looking.discard(switch)
 
-    def check(self, policy: Optional[Policy], switch: int, known: Known) -> None:
+    async def check(self, policy: Optional[Policy], switch: int, known: Known) -> None:
         """Raises what difference() and mend() raise."""
-        if not self.enter(switch, known) or policy is None or switch not in policy.switches:
+        if not await self.enter(switch, known) or policy is None or switch not in policy.switches:
             return
-        made = self.difference(policy, switch)
+        made = await self.difference(policy, switch)
         if not made.messages:
             self.is_same(switch, known)
         elif known.fresh or policy.on_drift == 'mend':
-            self.mend(switch, known, made)
+            await self.mend(switch, known, made)
         else:
             self.note(switch, known, 'drifted', '', made.steps)
 
-    def enter(self, switch: int, known: Known) -> bool:
+    async def enter(self, switch: int, known: Known) -> bool:
         """What comes first on a connection; False: we are not in force there"""
         if known.greeted:
             return True
-        self.gate.greet(switch)
-        if not self.take_role(switch):
+        await self.gate.greet(switch)
+        if not await self.take_role(switch):
             self.note(switch, known, 'refused', 'it takes us for older than its master')
             known.due = self.now() + self.standing.beat(len(self.members()))
             return False
         known.greeted = True
         return True
 
-    def difference(self, policy: Policy, switch: int) -> Rendered:
+    async def difference(self, policy: Policy, switch: int) -> Rendered:
         """Raises Rejected, Unknown, NotRendered."""
-        return render_all(self.dpctl, policy, policy.commands[switch],
-                          lambda request: self.gate.read(switch, request))
+        return await render_all(self.dpctl, policy, policy.commands[switch],
+                                lambda request: self.gate.read(switch, request))
 
     def is_same(self, switch: int, known: Known) -> None:
         if known.state not in ('same', 'new'):
             self.say('same', switch=self.name(switch))
         known.state, known.why, known.steps, known.fresh = 'same', '', [], False
 
-    def mend(self, switch: int, known: Known, made: Rendered) -> None:
+    async def mend(self, switch: int, known: Known, made: Rendered) -> None:
         self.expect(switch, made.messages)
-        transaction.run(self.gate, switch, made.messages)
+        await transaction.run(self.gate, switch, made.messages)
         if not known.fresh:
             calm = self.now() - known.mended_at > MEND_CALM
             known.mended, known.mended_at = 1 if calm else known.mended + 1, self.now()
@@ -226,10 +223,9 @@ class Engine:
 
     def expect(self, switch: int, messages: Sequence[bytes]) -> None:
         """The switch will tell of these, which are ours."""
-        with self.lock:
-            known = self.switches.get(switch)
-            if known:
-                known.ours = {request.encode() for request in undo.requests(messages)}
+        known = self.switches.get(switch)
+        if known:
+            known.ours = {request.encode() for request in undo.requests(messages)}
 
     def note(self, switch: int, known: Known, state: str, why: str, steps: Sequence[str] = ()) -> None:
         if (known.state, known.why, known.steps) != (state, why, list(steps)):
@@ -238,44 +234,43 @@ class Engine:
         known.state, known.why, known.steps = state, why, list(steps)
 
     def change(self, policy: Policy, switch: int, made: Rendered) -> Change[List[bytes]]:
-        def back() -> List[bytes]:
+        async def back() -> List[bytes]:
             try:
-                return undo.undoing(self.dpctl, made, lambda request: self.gate.read(switch, request))
+                return await undo.undoing(self.dpctl, made, lambda request: self.gate.read(switch, request))
             except (NotRendered, ValueError) as error:
                 raise Rejected(str(error)) from error
         return Change(switch, made.messages, back)
 
     # -------------------------------------------------------------------- roles
 
-    def take_role(self, switch: int) -> bool:
+    async def take_role(self, switch: int) -> bool:
         """On a new connection: ours, where we are in force."""
         return self.role == 'equal' or (self.standing.active and not roles.is_after(
-            self.ask_for_master(switch), self.standing.own))
+            await self.ask_for_master(switch), self.standing.own))
 
-    def ask_for_master(self, switch: int) -> int:
+    async def ask_for_master(self, switch: int) -> int:
         """-> the generation id that the switch has then: ours, or a greater one"""
         own = self.standing.own
         try:
-            self.gate.role(switch, roles.MASTER, own)
+            await self.gate.role(switch, roles.MASTER, own)
             return own
         except Rejected:
-            return self.gate.role(switch, roles.NOCHANGE, 0)
+            return await self.gate.role(switch, roles.NOCHANGE, 0)
 
     def give_up(self, *why: str) -> None:
-        with self.lock:
-            if not self.standing.active:
-                return
-            self.standing.give_up(self.now(), *why)
-            for known in self.switches.values():
-                known.greeted = False
+        if not self.standing.active:
+            return
+        self.standing.give_up(self.now(), *why)
+        for known in self.switches.values():
+            known.greeted = False
         self.say('standby', why=self.standing.why)
 
-    def beat(self) -> None:
+    async def beat(self) -> None:
         """Says that we are in force, or looks whether somebody is."""
-        with self.beating:
-            self._beat()
+        async with self.beating:
+            await self._beat()
 
-    def _beat(self) -> None:
+    async def _beat(self) -> None:
         switches = self.members()
         if self.role == 'equal':
             if not self.standing.active:
@@ -283,32 +278,30 @@ class Engine:
                 self.say('active', why='the policy says role: equal')
         elif self.standing.active:
             own = self.standing.renew()
-            heard = self.ask_each(self.ask_for_master, switches)
+            heard = await self.ask_each(self.ask_for_master, switches)
             theirs = roles.agreed(heard)
             if theirs is not None and roles.is_after(theirs, own):
-                with self.lock:
-                    self.standing.see(heard, self.now())
+                self.standing.see(heard, self.now())
                 self.give_up()
         elif switches:
-            self.watch(switches)
+            await self.watch(switches)
 
-    def ask_each(self, ask: Callable[[int], int], switches: Sequence[int]) -> List[int]:
+    async def ask_each(self, ask: Callable[[int], Awaitable[int]], switches: Sequence[int]) -> List[int]:
         """What those answer that do, and have answered lately: one that is left alone for a moment does not decide."""
         now, patience = self.now(), roles.PATIENCE * self.standing.beat(len(switches))
-        for switch, outcome in zip(switches, self.pulse.map(lambda switch: attempt(ask, switch), switches)):
+        for switch, outcome in zip(switches, await asyncio.gather(*(attempt(ask, switch) for switch in switches))):
             if not outcome.error:
                 self.votes[switch] = outcome.answer, now
         self.votes = {switch: vote for switch, vote in self.votes.items() if now - vote[1] < patience}
         return [generation for generation, _ in self.votes.values()]
 
-    def watch(self, switches: Sequence[int]) -> None:
+    async def watch(self, switches: Sequence[int]) -> None:
         """Standing by: takes over when nobody else is there."""
-        heard = self.ask_each(lambda who: self.gate.role(who, roles.NOCHANGE, 0), switches)
-        with self.lock:
-            self.standing.see(heard, self.now())
-            if not heard or not self.standing.may_claim(self.now(), len(switches)):
-                return
-            generation = self.standing.claim()
-            for known in self.switches.values():
-                known.greeted, known.fresh, known.due = False, True, self.now()
+        heard = await self.ask_each(lambda who: self.gate.role(who, roles.NOCHANGE, 0), switches)
+        self.standing.see(heard, self.now())
+        if not heard or not self.standing.may_claim(self.now(), len(switches)):
+            return
+        generation = self.standing.claim()
+        for known in self.switches.values():
+            known.greeted, known.fresh, known.due = False, True, self.now()
         self.say('active', generation=f'{generation:x}')

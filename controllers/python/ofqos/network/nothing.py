@@ -37,7 +37,7 @@ class Nothing:
         self.ports = self.ports or {1: 'port1'}
         self.ports.update({_FIRST_NAMED + i: name for i, name in enumerate(named)})
 
-    def __call__(self, request: bytes) -> Sequence[bytes]:
+    async def __call__(self, request: bytes) -> Sequence[bytes]:
         kind, rows = request_kind(request), b''
         if kind == (MP_PORT_DESC, 0):
             rows = b''.join(_PORT.pack(no, bytes(6), name.encode(), 0, 0, 0, 0, 0, 0, _SPEED, _SPEED)
@@ -50,7 +50,7 @@ class Nothing:
         return [multipart(kind, rows)]
 
 
-def check(dpctl: Dpctl, policy: Policy) -> List[str]:
+async def check(dpctl: Dpctl, policy: Policy) -> List[str]:
     """What is wrong with the policy's profiles and maps, each once."""
     wrong: Dict[str, None] = {}
     groups = sorted(set(policy.commands.values()), key=lambda group: [one.line for one in group])
@@ -60,7 +60,7 @@ def check(dpctl: Dpctl, policy: Policy) -> List[str]:
         if any(singles[one] for one in commands):
             continue
         try:
-            render_all(dpctl, policy, commands, Nothing(commands))
+            await render_all(dpctl, policy, commands, Nothing(commands))
         except NotRendered as error:
             wrong[str(error)] = None
             if len(commands) == 1:

@@ -2,7 +2,6 @@
 """The policy over HTTP: what its commands do, for whoever has the right."""
 from __future__ import annotations
 
-import asyncio
 import os
 import tempfile
 from functools import partial
@@ -28,7 +27,7 @@ class NotDone(Exception):
 
 
 class Routes:
-    """Of an instance.  Its commands make steps at switches, so each has a thread."""
+    """Of an instance."""
 
     def __init__(self, instance: Instance, door: Door) -> None:
         self.instance, self.door = instance, door
@@ -50,7 +49,7 @@ class Routes:
             return error(503, str(e))
 
     async def _do(self, command: str, **more: Any) -> Dict[str, Any]:
-        found = await asyncio.to_thread(self.instance.handle, {'command': command, **more})
+        found = await self.instance.handle({'command': command, **more})
         if 'error' in found:
             raise NotDone(found)
         return found

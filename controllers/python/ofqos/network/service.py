@@ -2,20 +2,21 @@
 """The instance: what commands ask of the engine, and the first step.  No framework."""
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import threading
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Awaitable, Callable, Dict, List, Optional
 
+from ..ending import end
+from ..yamlfile import Wrong
 from . import nothing, step
 from .dpctl import Dpctl
 from .engine import Engine, Gate
 from .policy import Policy, load
 from .revisions import Kept, Revisions, write
 from .roles import Standing, revision
-from ..yamlfile import Wrong
 
 TURN, END = 0.05, 20.0
 _SAVED_AHEAD = 64               # generation ids
@@ -33,7 +34,7 @@ class Options:
 
 
 class Instance:
-    """`say(event, ...)` is told what happens."""
+    """`say(event, ...)` is told what happens.  OSError, Wrong: what was in force can't be read."""
 
     def __init__(self, options: Options, gate: Gate, say: Callable[..., None]) -> None:
         self.options, self.say = options, say
@@ -52,8 +53,6 @@ class Instance:
         if last:
             self.engine.policy = last.policy()
             self.engine.role = self.engine.policy.role
-        if options.policy:
-            self._first(load(options.policy), last)
 
     def _own(self) -> int:
         try:
@@ -62,11 +61,9 @@ class Instance:
         except (OSError, ValueError, TypeError):
             return 0
 
-    def _first(self, policy: Policy, last: Optional[Kept]) -> None:
-        """Raises Wrong."""
-        wrong = nothing.check(self.dpctl, policy)
-        if wrong:
-            raise Wrong('', 0, '\n'.join(wrong))
+    async def _first(self, path: str) -> None:
+        """Raises Wrong, OSError."""
+        policy, last = await self._load(path), self.revisions.last()
         if last and last.digest == policy.digest:
             return
         if last and policy.revision < last.revision:
@@ -95,41 +92,45 @@ class Instance:
         else:
             self.engine.give_up('its policy was refused')
 
-    # ------------------------------------------------------------------ threads
+    # -------------------------------------------------------------------- tasks
 
-    def start(self) -> None:
-        """Not for plan and diff alone, which take no role."""
+    async def start(self) -> None:
+        """Wrong, OSError: the policy is not right."""
+        if self.options.policy:
+            await self._first(self.options.policy)
         if self.options.once:
             if self.options.once['command'] != 'apply':
-                return
+                return                      # plan and diff take no role
             self.engine.policy = None       # nothing is mended before
-        for work, every in ((self.turn, TURN), (self.beat, 0.5)):
-            threading.Thread(target=self._forever, args=(work, every), daemon=True).start()
+        self.engine.spawn(self._forever(self.turn, TURN))
+        self.engine.spawn(self._forever(self.beat, 0.5))
 
-    def _forever(self, work: Callable[[], None], every: float) -> None:
+    async def _forever(self, work: Callable[[], Awaitable[None]], every: float) -> None:
         while True:
             try:
-                work()
+                await work()
             except Exception as error:      # pylint: disable=broad-except  # the next time may be better
                 self.say('failed', why=repr(error))
-            time.sleep(every)
+            await asyncio.sleep(every)
 
-    def end(self) -> None:
+    async def finish(self) -> None:
         """Returns when no step is being made any more, or is stuck."""
-        with self.engine.lock:
-            self.engine.ending = True       # none begins from here on
+        self.engine.ending = True           # none begins from here on
         until = time.monotonic() + END
         while self.engine.busy and time.monotonic() < until:
-            time.sleep(TURN)
+            await asyncio.sleep(TURN)
+
+    async def stop(self) -> None:
+        await end(self.engine.tasks)
 
     def came(self) -> None:
         """A switch has connected."""
         self.came_at = time.monotonic()
 
-    def turn(self) -> None:
+    async def turn(self) -> None:
         if self.pending is not None and self.engine.standing.active and self.settled(self.pending):
             policy, self.pending = self.pending, None
-            threading.Thread(target=self._step, args=(policy,), daemon=True).start()
+            self.engine.spawn(self._step(policy))
         self.engine.turn()
 
     def settled(self, policy: Policy) -> bool:
@@ -140,40 +141,43 @@ class Instance:
         quiet = time.monotonic() - self.came_at >= self.options.settle
         return len(there) == len(policy.switches) or (bool(there) and quiet)
 
-    def _step(self, policy: Policy) -> None:
+    async def _step(self, policy: Policy) -> None:
         try:
-            step.make(self.engine, policy)
+            await step.make(self.engine, policy)
         except step.Refuse as error:    # it was said
             if error.passing:
                 self.came()             # once more, when it is quiet
                 self.pending = policy
             else:
                 self._back()
-        except Exception as error:      # pylint: disable=broad-except  # of a thread nobody waits for
+        except Exception as error:      # pylint: disable=broad-except  # of a task nobody waits for
             self.say('failed', why=repr(error))
             self._back()
 
-    def beat(self) -> None:
+    async def beat(self) -> None:
         now = time.monotonic()
         if now < self.next_beat:
             return
         self.next_beat = now + self.standing.beat(len(self.engine.members()))
-        self.engine.beat()
+        await self.engine.beat()
         if self.standing.own > self.saved:      # a restart knows its own count again
             self.saved = self.standing.own + _SAVED_AHEAD
-            write(self.own_file, self.saved)
+            await asyncio.to_thread(write, self.own_file, self.saved)
 
     # ----------------------------------------------------------------- commands
 
-    def handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
-        """An object with "command"; what is wrong is in "error"."""
+    async def handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        """An object with "command"; what is wrong is in "error".  Whoever asks may go, what is begun goes on."""
+        return await asyncio.shield(self.engine.spawn(self._handle(asked)))
+
+    async def _handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         commands = {'status': self.status, 'plan': self.plan, 'diff': self.diff, 'apply': self.apply,
                     'rollback': self.rollback}
         do = commands.get(str(asked.get('command')))
         if do is None:
             return {'error': f'there is no command {asked.get("command")!r}: {", ".join(commands)}'}
         try:
-            return do(asked)
+            return await do(asked)
         except step.Refuse as error:
             return {'error': str(error), 'unsure': error.unsure, **error.more}
         except Wrong as error:
@@ -181,31 +185,33 @@ class Instance:
         except OSError as error:
             return {'error': f'{error.filename}: {error.strerror}' if error.filename else str(error)}
 
-    def _policy(self, asked: Dict[str, Any]) -> Policy:
+    async def policy(self, asked: Dict[str, Any]) -> Policy:
         """Checked.  Raises Wrong, OSError."""
         if not asked.get('file'):
             if self.engine.policy is None:
                 raise Wrong('policy', 0, 'none is in force yet: name a file')
             return self.engine.policy
-        policy = load(str(asked['file']))
-        wrong = nothing.check(self.dpctl, policy)
+        return await self._load(str(asked['file']))
+
+    async def _load(self, path: str) -> Policy:
+        policy = await asyncio.to_thread(load, path)        # of a thousand switches it takes its time
+        wrong = await nothing.check(self.dpctl, policy)
         if wrong:
             raise Wrong('', 0, '\n'.join(wrong))
         return policy
 
-    def status(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
+    async def status(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
         policy, engine = self.engine.policy, self.engine
-        with engine.lock:
-            rows: List[Dict[str, Any]] = []
-            wanted = policy.switches if policy else {}
-            for switch in sorted({*wanted, *engine.switches}):
-                known = engine.switches.get(switch)
-                rows.append({
-                    'id': f'{switch:016x}', 'name': engine.name(switch), 'connected': known is not None,
-                    'labels': sorted(wanted[switch].labels) if switch in wanted else [],
-                    'state': ('not in the policy' if switch not in wanted else known.state) if known else 'away',
-                    'why': known.why if known else '', 'steps': known.steps if known else [],
-                    'broken': sorted(known.broken.values()) if known else []})
+        rows: List[Dict[str, Any]] = []
+        wanted = policy.switches if policy else {}
+        for switch in sorted({*wanted, *engine.switches}):
+            known = engine.switches.get(switch)
+            rows.append({
+                'id': f'{switch:016x}', 'name': engine.name(switch), 'connected': known is not None,
+                'labels': sorted(wanted[switch].labels) if switch in wanted else [],
+                'state': ('not in the policy' if switch not in wanted else known.state) if known else 'away',
+                'why': known.why if known else '', 'steps': known.steps if known else [],
+                'broken': sorted(known.broken.values()) if known else []})
         return {'active': self.standing.active, 'why': self.standing.why,
                 'generation': f'{self.standing.own:016x}', 'revision': policy.revision if policy else None,
                 'file': policy.file if policy else None, 'on_drift': policy.on_drift if policy else None,
@@ -214,23 +220,23 @@ class Instance:
                     {'number': kept.number, 'revision': kept.revision, 'at': kept.at}
                     for kept in self.revisions.all()]}
 
-    def plan(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+    async def plan(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         """What would be done; nothing is"""
-        policy = self._policy(asked)
+        policy = await self.policy(asked)
         there = step.connected(self.engine, policy)
-        made = step.plan(self.engine, policy, there, self.standing.active)
+        made = await step.plan(self.engine, policy, there, self.standing.active)
         first = set(policy.first(there))
         return {'revision': policy.revision, 'switches': [
             {'name': policy.switches[switch].name, 'canary': switch in first, 'steps': one.steps}
             for switch, one in made.items()],
             'away': [s.name for s in policy.switches.values() if s.id not in there]}
 
-    def diff(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
+    async def diff(self, _asked: Dict[str, Any]) -> Dict[str, Any]:
         """How the switches are other than the policy in force says"""
-        return self.plan({})
+        return await self.plan({})
 
-    def apply(self, asked: Dict[str, Any]) -> Dict[str, Any]:
-        policy = self._policy(asked)
+    async def apply(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+        policy = await self.policy(asked)
         last = self.revisions.last()
         if last is not None and policy.digest != last.digest:
             if policy.revision < last.revision:
@@ -241,24 +247,24 @@ class Instance:
                                             f'revision: {last.revision + 1}')
         if self.pending and (self.standing.active or policy.revision > self.pending.revision):
             self.pending = None
-        return self._make(policy, bool(asked.get('canary', True)))
+        return await self._make(policy, bool(asked.get('canary', True)))
 
-    def _make(self, policy: Policy, canary: bool) -> Dict[str, Any]:
+    async def _make(self, policy: Policy, canary: bool) -> Dict[str, Any]:
         standing = self.standing
         if not standing.active and policy.revision > revision(standing.seen):
             self._make_way(policy)      # it is newer than what is in force elsewhere
-            self.engine.beat()
+            await self.engine.beat()
         if not standing.active and standing.revision < policy.revision == revision(standing.seen):
             self._make_way(policy)
             self.pending = policy       # for when the other instance is gone
             raise step.Refuse(f'this instance stands by: {standing.why}')
         try:
-            return step.make(self.engine, policy, canary)
-        except BaseException:
+            return await step.make(self.engine, policy, canary)
+        except Exception:
             self._back()
             raise
 
-    def rollback(self, asked: Dict[str, Any]) -> Dict[str, Any]:
+    async def rollback(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         """To an earlier revision, which comes into force as a new one"""
         kept = self.revisions.all()
         wanted = asked.get('revision')
@@ -268,6 +274,6 @@ class Instance:
             known = sorted({one.revision for one in kept[:-1]})
             raise step.Refuse('there is no earlier revision' if not known else
                               f'revision {wanted} is not kept: {", ".join(map(str, known))}')
-        policy = found[-1].policy()
+        policy = await asyncio.to_thread(found[-1].policy)
         policy.revision = kept[-1].revision + 1
-        return self._make(policy, bool(asked.get('canary', False)))
+        return await self._make(policy, bool(asked.get('canary', False)))

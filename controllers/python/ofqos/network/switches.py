@@ -14,17 +14,17 @@ _BEAT = 5.0                             # seconds, for a role, as others watch t
 class SwitchGate(gate.SwitchGate):
     """Those that are connected.  All methods raise Rejected or Unknown."""
 
-    def greet(self, switch: int) -> None:
+    async def greet(self, switch: int) -> None:
         """It tells of queues and promises, of ports, and of flows that are deleted."""
-        self.use(switch, greet)
+        await self.use(switch, greet)
 
-    def role(self, switch: int, role: int, generation: int) -> int:
+    async def role(self, switch: int, role: int, generation: int) -> int:
         """-> the generation id"""
-        return self.use(switch, lambda channel: channel.role(role, generation, _BEAT))
+        return await self.use(switch, lambda channel: channel.role(role, generation, _BEAT))
 
-    def read(self, switch: int, request: bytes) -> Sequence[bytes]:
+    async def read(self, switch: int, request: bytes) -> Sequence[bytes]:
         """A multipart request with any xid -> the reply's messages"""
-        return self.ask(switch, with_xid(request))
+        return await self.ask(switch, with_xid(request))
 
-    def prepare(self, switch: int, messages: List[bytes]) -> Any:
-        return self.give(switch, [*map(with_xid, messages)])
+    async def prepare(self, switch: int, messages: List[bytes]) -> Any:
+        return await self.give(switch, [*map(with_xid, messages)])

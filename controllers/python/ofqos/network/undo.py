@@ -76,14 +76,14 @@ def profile(port: int, entries: Sequence[Entry], trees: Sequence[PortQueues]) ->
     return Profile('undo.qos', '\n'.join(lines) + '\n', (), f'what port {port} had')
 
 
-def undoing(dpctl: Dpctl, done: Rendered, ask: Ask) -> List[bytes]:
+async def undoing(dpctl: Dpctl, done: Rendered, ask: Ask) -> List[bytes]:
     """Messages for a bundle.  ask: the switch as it is now"""
     entries, trees = _told(done.asked)
     ports: Set[int] = {request.port for request in requests(done.messages)}
     back: List[bytes] = []
     for port in sorted(ports):
         word = 'local' if port == table.PORT_LOCAL else str(port)
-        made = dpctl.render(('qos-apply', FILE, f'port={word}'), profile(port, entries, trees), ask)
+        made = await dpctl.render(('qos-apply', FILE, f'port={word}'), profile(port, entries, trees), ask)
         # The profile has no map, and flows of a set with its name are nobody's of ours.
         back += [raw for raw in made.messages if raw[1] != flows.T_FLOW_MOD]
     return flows.undoing(done.messages, dict(done.asked)) + back

@@ -18,7 +18,7 @@ from ..channel import Channel
 from ..flows import PACKET_IN, PORT_MAX, parse_packet_in
 from ..ports import PORT_STATUS, Port, parse_port_status
 from ..switches import Switches
-from ..transaction import Rejected, Unknown
+from .transaction import Rejected, Unknown
 from . import hosts, lldp, state
 from .engine import Engine
 from .graph import Place

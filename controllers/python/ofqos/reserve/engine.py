@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from typing import (AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Protocol, Sequence,
                     Set, Tuple)
 
-from .. import transaction
-from ..transaction import Change, Failed, Rejected, Unknown, carry_out, run
+from . import transaction
+from .transaction import Change, Failed, Rejected, Unknown, carry_out, run
 from . import recovery
 from .books import Books, Lane, NoRoom, choose, lanes
 from .graph import Graph, Path, Place

@@ -12,7 +12,7 @@ from aiohttp import web
 from ..door import Door
 from ..httpserver import Denied, answer, error, read_json
 from ..journal import NotLogged
-from ..transaction import Rejected, Unknown
+from .transaction import Rejected, Unknown
 from ..units import parse_rate
 from ..users import RATES
 from . import words

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Set, Union
 
-from .. import flows, gate, wire
+from . import gate
+from .. import flows, wire
 from ..channel import Build, Channel, joined
 from ..greeting import greet
 from ..ports import Port, ask_ports, parse_ports
 from ..replies import Entry, parse_dump
 from ..request import Request, request
-from ..transaction import Rejected, Unknown
+from .transaction import Rejected, Unknown
 from .hosts import Other
 from .lldp import ETH_TYPE
 from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Part, Queue, Step, flow_of

@@ -8,13 +8,13 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any, Dict, List, Optional, Sequence
 
+from ..dpctl import Failed
 from ..errors import Refused
 from ..replies import Counters, Entry
 from ..request import Request, request
 from ..units import format_rate
 from . import tree
 from .change import Bad, Change, Desk, called, dump, no_unit, property_of, step_of, warnings_of
-from .relay import Failed
 from .watch import Watch
 
 QUEUES_MOST = 0xffef

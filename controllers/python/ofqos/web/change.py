@@ -14,12 +14,13 @@ from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .. import table, wire
 from ..channel import Channel, joined
+from ..dpctl import Failed
 from ..replies import Entry, parse_dump, parse_ports
 from ..request import Request, request
 from ..units import Value, format_rate
 from . import tree
 from .network import Network
-from .relay import Dpctl, Failed
+from .relay import Dpctl
 from .watch import Watch
 
 MEASURED = 10.0                     # seconds after a change, it is looked what came of it
