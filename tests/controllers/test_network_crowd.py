@@ -239,7 +239,7 @@ def test_silent_connections():
         silent = [socket.create_connection(('127.0.0.1', port)) for _ in range(300)]
         with Crowd(1, port):
             app.wait('in force')
-        assert threads(app) < before + 50
+        assert threads(app) < before + 10
         for one in silent:
             one.settimeout(30)
             assert len(one.recv(100)) >= 0                          # a hello
@@ -247,6 +247,29 @@ def test_silent_connections():
             one.close()
         said = [event['why'] for event in app.events('turned away')]
         assert 1 < len(said) < 30 and any('no hand-shake within 10 s' in why for why in said)
+
+
+def test_silent_switches_delay_no_other():
+    """More of them than are looked at at a time; the others have their queues again before these are given up, five
+    seconds after the next beat, and are told all the while that the instance is in force."""
+    port = free_port()
+    with Crowd(40, port) as crowd, Alone(policy(many=40), port) as app:
+        app.wait('in force')
+        there = crowd.switches[20:]
+
+        def lose():
+            for switch in crowd.switches:
+                switch.silent = switch not in there
+                switch.reset()
+                switch.cut()
+        crowd.do(lose)
+        began = time.monotonic()
+        app.wait('applied', 20)
+        assert time.monotonic() - began < 5
+        before = crowd.do(lambda: [switch.generation for switch in there])
+        until(lambda: crowd.do(lambda: [switch.generation for switch in there]), seconds=6,
+              wanted=lambda found: all(now > was for now, was in zip(found, before)))
+        assert crowd.do(lambda: all((2, 0, 10, 1) in switch.queues for switch in there)) and not app.events('standby')
 
 
 def test_an_impostor_is_told_of():

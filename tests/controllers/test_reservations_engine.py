@@ -3,6 +3,8 @@
 
 No framework, no switch: switches are tables here, which may refuse, or go away before or after they
 have done what they were told."""
+import asyncio
+import inspect
 import itertools
 import random
 import sys
@@ -18,6 +20,7 @@ from ofqos.reserve.engine import Engine, Refuse  # noqa: E402
 from ofqos.reserve.graph import Graph, Place  # noqa: E402
 from ofqos.transaction import Rejected, Unknown  # noqa: E402
 
+LOOP = asyncio.new_event_loop()
 MBIT = 1_000_000
 HOST = 1                    # the port of each switch where its host is
 
@@ -38,16 +41,16 @@ class Tables:
         self.on_commit = lambda: None
         self.prepared = 0
 
-    def prepare(self, switch, steps):
+    async def prepare(self, switch, steps):
         if switch in self.unfit:
             raise Rejected('unfit')
         self.prepared += 1
         return switch, steps
 
-    def discard(self, ticket):
+    async def discard(self, ticket):
         self.prepared -= 1
 
-    def commit(self, ticket):
+    async def commit(self, ticket):
         switch, steps = ticket
         self.prepared -= 1
         how = self.die.get(switch)
@@ -71,13 +74,24 @@ class Tables:
         if how == 'after':
             raise Unknown('gone')
 
-    def read(self, switch):
+    async def read(self, switch):
         if switch in self.die:
             raise Unknown('gone')
         return list(self.parts[switch].values())
 
-    def backlog(self, switch, port, queue):
+    async def backlog(self, switch, port, queue):
         return self.waiting.get((switch, port, queue), 0)
+
+
+class Now:
+    """An engine whose coroutines are carried out at once"""
+
+    def __init__(self, gate):
+        self.engine = Engine(gate, rest=0.1)
+
+    def __getattr__(self, name):
+        found = getattr(self.engine, name)
+        return (lambda *words: LOOP.run_until_complete(found(*words))) if inspect.iscoroutinefunction(found) else found
 
 
 class Net:
@@ -106,7 +120,7 @@ class Net:
 
     def start(self):
         """A controller that knows nothing"""
-        self.engine = Engine(self.tables, rest=0.1)
+        self.engine = Now(self.tables)
         for s in self.switches:
             self.engine.switch_up(s, self.ports[s], self.down(s))
         self.hear()
@@ -450,7 +464,7 @@ def test_what_is_not_whole_after_a_restart(missing, stays):
 def test_nothing_is_added_before_all_was_read():
     net = ring()
     add(net, '1', MBIT, 1, 3)
-    net.engine = Engine(net.tables, rest=0.1)
+    net.engine = Now(net.tables)
     with pytest.raises(Refuse) as refused:
         add(net, '1', MBIT, 2, 3)
     assert refused.value.status == 503

@@ -5,7 +5,8 @@ queues needs, and keep what they are told in tables.  No packet, no kernel.
     crowd = Crowd(1000, 6653); crowd.start(); ...; crowd.stop()
 
 They connect to 127.0.0.1, again after a second.  A stand-in whose `refuses` is set refuses to commit, one
-with `dies` goes away instead, once; one with `stalls` never answers a commit.  crowd.part(port) is a partition."""
+with `dies` goes away instead, once; one with `stalls` never answers a commit, one with `silent` nothing but the
+hand-shake.  crowd.part(port) is a partition."""
 import asyncio
 import struct
 import sys
@@ -30,7 +31,7 @@ class Connection:
     """What belongs to one connection"""
 
     def __init__(self):
-        self.role, self.monitors, self.bundles, self.writer = 1, 0, {}, None
+        self.role, self.monitors, self.bundles, self.writer, self.greeted = 1, 0, {}, None, False
 
 
 class Standin:
@@ -39,7 +40,7 @@ class Standin:
     def __init__(self, dpid, ports=2):
         self.dpid, self.ports = dpid, ports
         self.connections = []
-        self.refuses = self.dies = self.stalls = False
+        self.refuses = self.dies = self.stalls = self.silent = False
         self.generation = None
         self.commits = 0
         self.reset()
@@ -105,8 +106,11 @@ class Standin:
             return wire.message(ECHO_REPLY, xid, body)
         if kind == FEATURES_REQUEST:
             return wire.message(FEATURES_REPLY, xid, struct.pack('!QIBB2xII', self.dpid, 256, 254, 0, 0x4f, 0))
-        if kind == wire.T_BARRIER_REQUEST:
+        if kind == wire.T_BARRIER_REQUEST and not (self.silent and connection.greeted):
+            connection.greeted = True       # of the hand-shake
             return wire.message(wire.T_BARRIER_REPLY, xid)
+        if self.silent:
+            return b''
         if kind == ROLE_REQUEST:
             return self.role(connection, xid, raw)
         if kind == wire.T_MULTIPART_REQUEST:

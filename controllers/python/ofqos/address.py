@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import NamedTuple, Tuple
 
 PORT = 6653                 # OpenFlow's
 _HOST = re.compile(r'(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^][:\s]+))(?::([0-9]{1,6}))?')
@@ -33,3 +33,11 @@ def parse_address(text: str, port: int = PORT) -> Address:
     if number > 0xffff:
         raise ValueError(f'{text!r}: a port is a number up to 65535')
     return Address(kind, found[1] or found[2], number)
+
+
+def parse_place(text: str, what: str = '') -> Tuple[str, int]:
+    """Where a service is to listen.  ValueError says what would be right."""
+    host, _, port = text.rpartition(':')
+    if not host or not port.isdigit() or int(port) > 0xffff:
+        raise ValueError(f'{what} must be HOST:PORT, such as 127.0.0.1:8080, not {text!r}')
+    return host.strip('[]'), int(port)

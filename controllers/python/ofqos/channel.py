@@ -26,7 +26,7 @@ ROLE_REQUEST, ROLE_REPLY, SET_ASYNC = 24, 25, 28
 NOCHANGE, EQUAL, MASTER, SLAVE = range(4)
 NO_GENERATION = (1 << 64) - 1           # nobody has ever asked for a role
 _UNASKED = frozenset((wire.T_ERROR, wire.T_EXPERIMENTER, 10, 11, 12))       # packet-in, flow-removed, port-status
-_HELLO_MOST, _UNREAD = 1024, 1 << 17      # bytes
+_HELLO_MOST, _UNREAD, _UNSENT = 1024, 1 << 17, 8 << 20     # bytes
 _FEATURES = struct.Struct('!QIBB2xI4x')
 _ROLE = struct.Struct('!I4xQ')
 
@@ -194,6 +194,13 @@ class Channel:
             except (OSError, asyncio.TimeoutError) as e:
                 self.close(str(e) or f'it has not read for {self.limits.seconds:g} s')
                 raise self._away() from None
+
+    def post(self, raw: bytes) -> None:
+        """As send(), but nobody waits, and nobody is told.  A switch that does not read is let go."""
+        if not self.gone.done():
+            self._writer.write(raw)
+            if self._writer.transport.get_write_buffer_size() > _UNSENT:
+                self.close(f'it has not read {_UNSENT} bytes')
 
     async def exchange(self, builds: Sequence[Build], seconds: Optional[float] = None,
                        wrap: Callable[[List[bytes]], bytes] = b''.join, also: Sequence[int] = ()) -> List[List[bytes]]:

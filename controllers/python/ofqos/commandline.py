@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Optional
 
-from . import __version__
+from . import __version__, secure
 
 
 def parser(program: str, about: Optional[str]) -> argparse.ArgumentParser:
@@ -15,4 +16,22 @@ def parser(program: str, about: Optional[str]) -> argparse.ArgumentParser:
     return made
 
 
-__all__ = ['parser']
+def state(program: str) -> str:
+    """The directory for what it keeps: systemd's, root's, or one's own"""
+    if os.environ.get('STATE_DIRECTORY'):
+        return os.environ['STATE_DIRECTORY'].split(':')[0]
+    if os.geteuid() == 0:
+        return f'/var/lib/{program}'
+    return os.path.join(os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state'), program)
+
+
+def add_switches(command: argparse.ArgumentParser, listen: Optional[str], alone: str = '') -> None:
+    """How switches and the service come together.  `alone`: what --listen means where it has no default"""
+    command.add_argument('--listen', '--accept', metavar='ADDRESS', default=listen,
+                         help=f'for switches that connect: HOST:PORT, tcp:HOST[:PORT], unix:PATH{alone or " (%(default)s)"}')
+    command.add_argument('--connect', metavar='ADDRESS', action='append', default=[],
+                         help='to a switch that waits for controllers: HOST:PORT, unix:PATH; may be given again')
+    secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
+
+
+__all__ = ['add_switches', 'parser', 'state']

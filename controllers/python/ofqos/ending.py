@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The end of tasks."""
+"""The end of tasks, and of the process."""
 from __future__ import annotations
 
 import asyncio
-from typing import Any, Iterable
+import signal
+from typing import Any, Coroutine, Iterable, Set, TypeVar
+
+Made = TypeVar('Made')
 
 AGAIN = 0.2                 # seconds
 
@@ -18,4 +21,22 @@ async def end(tasks: 'Iterable[asyncio.Future[Any]]') -> None:
         _, left = await asyncio.wait(left, timeout=AGAIN)
 
 
-__all__ = ['end']
+class Tasks(Set['asyncio.Task[Any]']):
+    """Those that nobody waits for, until end()"""
+
+    def spawn(self, work: 'Coroutine[Any, Any, Made]') -> 'asyncio.Task[Made]':
+        task = asyncio.get_running_loop().create_task(work)
+        self.add(task)
+        task.add_done_callback(self.discard)
+        return task
+
+
+def told() -> asyncio.Event:
+    """Is set when the process is told to end."""
+    over = asyncio.Event()
+    for number in signal.SIGTERM, signal.SIGINT:
+        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    return over
+
+
+__all__ = ['Tasks', 'end', 'told']

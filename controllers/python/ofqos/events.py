@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import queue
-import sys
 import threading
 import time
 from typing import Any, NoReturn

@@ -10,12 +10,12 @@ import json
 import os
 import re
 import sys
-import tempfile
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from . import commandline
+from .jsonfile import write
 from .limits import Rate
 
 FILE = '/var/lib/ofqosd/switches.json'
@@ -67,12 +67,7 @@ class Joining:
             raise ValueError(f'{self.path}: no list of switches: {error}') from None
 
     def _save(self) -> None:
-        directory = os.path.dirname(os.path.abspath(self.path))
-        with tempfile.NamedTemporaryFile('w', dir=directory, delete=False, encoding='utf-8') as f:
-            json.dump(asdict(self._state), f, indent=1)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(f.name, self.path)
+        write(self.path, asdict(self._state))
         self._load()
 
     # ------------------------------------------------------------------ a switch comes

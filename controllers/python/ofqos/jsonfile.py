@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Settings in files: a JSON object, whose members are a dataclass's fields."""
+"""JSON in files: settings, and what services keep."""
 from __future__ import annotations
 
 import json
+import os
 from typing import Any, Callable, TypeVar
 
 Made = TypeVar('Made')
 
 
 def fill(made: Made, path: str, checked: Callable[[str, Any], Any]) -> Made:
-    """`checked(key, value)` gives what the field becomes.  OSError, or ValueError that says what is wrong."""
+    """An object's members into a dataclass's fields.  `checked(key, value)` gives what the field becomes.  OSError, or ValueError that says what is wrong."""
     with open(path, encoding='utf-8') as f:
         try:
             found = json.load(f)
@@ -20,3 +21,13 @@ def fill(made: Made, path: str, checked: Callable[[str, Any], Any]) -> Made:
     for key, value in found.items():
         setattr(made, key, checked(key, value))
     return made
+
+
+def write(path: str, what: Any) -> None:
+    """The whole of it takes the old one's place, and nobody else may read it.  OSError."""
+    part = f'{path}.{os.getpid()}.part'
+    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
+        json.dump(what, f, indent=1)
+        f.flush()
+        os.fsync(f.fileno())
+    os.replace(part, path)

@@ -60,7 +60,7 @@ def ask_port_counters(xid: int) -> bytes:
 
 
 def parse_ports(data: bytes) -> Dict[int, Port]:
-    _whole('OFPMP_PORT_DESC', data, _PORT)
+    whole('OFPMP_PORT_DESC', data, _PORT)
     return {number: Port(number, name.split(b'\0')[0].decode('utf-8', 'replace'), ':'.join(f'{b:02x}' for b in mac),
                          config, state, speed * 1000)
             for number, mac, name, config, state, _, _, _, _, speed, _ in _PORT.iter_unpack(data)}
@@ -76,10 +76,11 @@ def parse_port_status(raw: bytes) -> Tuple[bool, Port]:
 
 
 def parse_port_counters(data: bytes) -> List[PortCounters]:
-    _whole('OFPMP_PORT_STATS', data, _PORT_STATS)
+    whole('OFPMP_PORT_STATS', data, _PORT_STATS)
     return [PortCounters(*(row[:9] + row[12:13])) for row in _PORT_STATS.iter_unpack(data)]
 
 
-def _whole(what: str, data: bytes, entry: struct.Struct) -> None:
+def whole(what: str, data: bytes, entry: struct.Struct) -> None:
+    """ValueError: it is no number of such entries."""
     if len(data) % entry.size:
         raise ValueError(f'{what}: {len(data)} bytes')

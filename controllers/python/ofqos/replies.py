@@ -53,6 +53,11 @@ class Entry:
     def is_class(self) -> bool:
         return self.config.object == table.CLASS
 
+    @property
+    def direction(self) -> str:
+        """'out', or 'in': of what enters by the port"""
+        return 'in' if self.config.params.get('direction') else 'out'
+
     def encode(self) -> bytes:
         """As the switch writes it."""
         c, n = self.config, self.counters

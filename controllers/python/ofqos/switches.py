@@ -6,17 +6,20 @@
 """
 from __future__ import annotations
 
+import argparse
 import asyncio
 import os
 import random
+import re
 import socket
 import ssl
 from dataclasses import dataclass
-from typing import Awaitable, Callable, Dict, Iterator, List, Optional, Protocol, Sequence, Set
+from typing import Callable, Dict, Iterator, List, Optional, Protocol, Sequence
 
+from . import secure
 from .address import Address, parse_address
 from .channel import LIMITS, Channel, Limits, dial
-from .ending import end
+from .ending import Tasks, end
 from .errors import Away
 from .joining import Joining
 from .limits import Places, Rate, allow_descriptors, origin
@@ -84,7 +87,7 @@ class Switches:
         self._up, self._down, self._listener, self._turned, self._away = up, down, heard, turned, away
         self._told, self._untold = Rate(TOLD_RATE, TOLD_BURST), 0
         self._known: Dict[int, Channel] = {}
-        self._tasks: Set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self._accepted = Places(0, 0)
         self._listeners: List[socket.socket] = []
 
@@ -124,9 +127,9 @@ class Switches:
             await self.stop()
             raise
         for address, listener in zip(self.listen, self._listeners):
-            self._spawn(self._accept(address, listener))
+            self._tasks.spawn(self._accept(address, listener))
         for place in self.places:
-            self._spawn(self._dial(place))
+            self._tasks.spawn(self._dial(place))
 
     async def stop(self) -> None:
         for listener in self._listeners:
@@ -149,11 +152,6 @@ class Switches:
             self._listener(channel, raw)
         for follower in self.followers:
             follower.heard(channel, raw)
-
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     # ------------------------------------------------------------------ dialing
 
@@ -189,7 +187,7 @@ class Switches:
             name = f'{address.kind}:{peer[0]}:{peer[1]}' if isinstance(peer, tuple) else str(address)
             who = origin(peer[0]) if isinstance(peer, tuple) else ''
             if self._accepted.enter(who):
-                self._spawn(self._come(address, sock, name, who))
+                self._tasks.spawn(self._come(address, sock, name, who))
             else:
                 sock.close()
                 self._refuse(f'{name}: {self._accepted.most} connections are here already, or {self._accepted.each} '
@@ -279,6 +277,26 @@ class Switches:
                 older.close('another connection of the same switch took its place')
 
 
+def _addresses(texts: Sequence[Optional[str]], kind: str) -> List[str]:
+    """Of --listen and --connect: a bare HOST:PORT is of this kind.  ValueError."""
+    found = []
+    for text in filter(None, texts):
+        address = text if text.startswith(('unix:', 'tcp:', 'tls:')) else f'{kind}:{text}'
+        if address is not text and not re.search(r':\d+$', text):
+            raise ValueError(f'{text} is not right; HOST:PORT is, such as 127.0.0.1:6653, or unix:PATH, tcp:HOST[:PORT], '
+                             'tls:HOST[:PORT]')
+        parse_address(address)
+        found.append(address)
+    return found
+
+
+def of_options(args: argparse.Namespace, turned: Callable[[str], None]) -> Switches:
+    """As commandline.add_switches() has them.  ValueError, OSError."""
+    own, asked = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
+    dial, listen = (_addresses(texts, 'tls' if own else 'tcp') for texts in (args.connect, [args.listen]))
+    return Switches(dial, listen, tls=own, listen_tls=asked, turned=turned)
+
+
 def _unlink(path: str) -> None:
     try:
         os.unlink(path)
@@ -311,4 +329,4 @@ def listening_socket(address: Address) -> socket.socket:
     return made
 
 
-__all__ = ['Place', 'Switches', 'Twice', 'listening_socket']
+__all__ = ['Place', 'Switches', 'Twice', 'listening_socket', 'of_options']

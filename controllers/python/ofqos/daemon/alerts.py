@@ -13,13 +13,13 @@ import time
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from functools import partial
-from typing import Any, Awaitable, Callable, Dict, Hashable, List, Optional, Sequence, Set, Tuple
+from typing import Any, Awaitable, Callable, Dict, Hashable, List, Optional, Sequence, Tuple
 
 import aiohttp
 
 from .. import changes, wire
 from ..channel import Channel
-from ..ending import end
+from ..ending import Tasks, end
 from ..errors import Away
 from ..greeting import greet
 from ..units import format_rate
@@ -127,7 +127,7 @@ class Alerts:
         self.active: Dict[Hashable, Alert] = {}
         self.senders: List[Sender] = []
         self._said: Dict[str, float] = {}
-        self._tasks: Set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         if settings.webhook:
             self.senders.append(Sender('webhook', partial(post, settings.webhook), say))
         if settings.mail:
@@ -184,9 +184,7 @@ class Alerts:
     def up(self, channel: Channel) -> None:
         self.end(('switch', channel.datapath_id))
         self.end(('address', channel.peer))
-        task = asyncio.get_running_loop().create_task(self._greet(channel))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._greet(channel))
 
     @staticmethod
     async def _greet(channel: Channel) -> None:

@@ -126,8 +126,9 @@ class Daemon:
             return None
         if not self.set.reserve.state:
             self.set.reserve.state = os.path.join(self.set.state, 'reservations.json')
-        made = Reserve(self.set.reserve, self.loop, self.switches, self.say)
+        made = Reserve(self.set.reserve, self.switches, self.say)
         self.served = rest.Server(made, self.door)
+        self.ends.append(made.stop)
         return made
 
     def _alerts(self) -> Optional[Alerts]:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import os
 import signal
 import sys
 from typing import Optional, Sequence
 
 from .. import commandline
+from ..ending import told
+from ..events import leave
 
 FILE = '/etc/ofqos/ofqosd.yaml'
 
@@ -34,11 +35,8 @@ async def _run(args: argparse.Namespace) -> None:
         print(f'{args.file}: right: {", ".join(names)} for '
               f'{len(found.switches.connect)} switches that are named and {len(found.switches.accept)} places to connect to')
         return
-    over, loop = asyncio.Event(), asyncio.get_running_loop()
-    daemon = Daemon(found)
-    for number in signal.SIGTERM, signal.SIGINT:
-        loop.add_signal_handler(number, over.set)
-    loop.add_signal_handler(signal.SIGHUP, daemon.reload)
+    daemon, over = Daemon(found), told()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, daemon.reload)
 
     def ready(where: str) -> None:
         daemon.say('listening', where=where)
@@ -60,8 +58,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         print(f'ofqosd: {error}', file=sys.stderr)
         return 2
     if not args.check:
-        sys.stdout.flush()
-        os._exit(0)                     # threads may be waiting for a switch
+        leave()
     return 0
 
 

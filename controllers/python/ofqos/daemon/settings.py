@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from .. import secure
-from ..address import parse_address
+from .. import commandline, secure
+from ..address import parse_address, parse_place
 from ..history.store import LEAST_MB
 from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
@@ -92,17 +92,7 @@ class Settings:
 
     @property
     def place(self) -> Tuple[str, int]:
-        host, _, port = self.listen.rpartition(':')
-        return host.strip('[]'), int(port)
-
-
-def default_state() -> str:
-    """systemd's, root's, or one's own"""
-    if os.environ.get('STATE_DIRECTORY'):
-        return os.environ['STATE_DIRECTORY'].split(':')[0]
-    if os.geteuid() == 0:
-        return '/var/lib/ofqosd'
-    return os.path.join(os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state'), 'ofqosd')
+        return parse_place(self.listen)
 
 
 def load(path: str) -> Settings:
@@ -162,7 +152,7 @@ class _Reader:
             'users': self.path, 'listen': self.listen, 'tls': self.tls, 'behind-tls': self.flag, 'state': self.path,
             'dpctl': self.path, 'switches': self.switches, 'network': self.network, 'web': self.web,
             'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve, 'alerts': self.alerts}
-        made = Settings(state=default_state())
+        made = Settings(state=commandline.state('ofqosd'))
         parts = whole.keys(readers, needed=('users', 'switches'))
         for key, part in parts.items():
             setattr(made, key.replace('-', '_'), readers[key](part))

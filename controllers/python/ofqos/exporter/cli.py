@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
-from typing import List, Optional, Sequence, Tuple
+from typing import List, Optional, Sequence
 
 from .. import commandline
-from ..address import parse_address
+from ..address import parse_address, parse_place
 from ..channel import Limits
+from ..ending import told
 from ..errors import Away
 from ..guard import Guard
 from ..secure import add_tls_options, context, switch_contexts
@@ -42,13 +42,6 @@ def read_addresses(path: str) -> List[str]:
             except ValueError as e:
                 raise ValueError(f'{path}:{number}: {e}') from None
     return found
-
-
-def _place(text: str) -> Tuple[str, int]:
-    host, _, port = text.rpartition(':')
-    if not host or not port.isdigit() or int(port) > 0xffff:
-        raise ValueError(f'--listen must be HOST:PORT, such as 127.0.0.1:{PORT}, not {text!r}')
-    return host.strip('[]'), int(port)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -97,9 +90,7 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     # --once needs neither prometheus-client nor aiohttp
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .service import Exporter, Own                  # pylint: disable=import-outside-toplevel
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, over.set)
+    over = told()
     own = Own()
     collector = Collector(switches, args.timeout, args.max_age, own.collected)
     guard = Guard(args.token_file) if args.token_file else None
@@ -108,7 +99,7 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     served = Exporter(http, collector, own, guard)
     http.route('GET', '/', served.page)
     async with switches:
-        host, port = _place(args.listen)
+        host, port = parse_place(args.listen, '--listen')
         print(f'listening at {host}:{await http.start(host, port)}', flush=True)
         await over.wait()
         await http.stop()

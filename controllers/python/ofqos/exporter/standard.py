@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from typing import Dict, Iterator, List, Mapping, Tuple, cast
 
-from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters
+from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters, whole
 from .lines import Lines, label, rate_text
 
 AGGREGATE, TABLE, QUEUE, GROUP, METER, METER_CONFIG = 2, 3, 5, 6, 9, 10
@@ -25,11 +25,6 @@ _COUNTS = struct.Struct('!QQ')
 _PKTPS = 2
 _BANDS = {1: 'drop', 2: 'dscp_remark', 0xffff: 'experimenter'}
 _RATED = (1, 2)
-
-
-def _whole(what: str, data: bytes, entry: struct.Struct) -> None:
-    if len(data) % entry.size:
-        raise ValueError(f'{what}: {len(data)} bytes')
 
 
 def _entries(what: str, data: bytes, length_at: int, least: int) -> Iterator[bytes]:
@@ -59,7 +54,7 @@ def put_ports(lines: Lines, ports: Mapping[int, Port], counters: List[PortCounte
 
 def put_tables(lines: Lines, data: bytes) -> None:
     """A switch may have 254 tables, most of them never used."""
-    _whole('OFPMP_TABLE', data, _TABLE)
+    whole('OFPMP_TABLE', data, _TABLE)
     flows = 0
     for i, (table, active, lookups, matches) in enumerate(_TABLE.iter_unpack(data)):
         flows += active
@@ -90,7 +85,7 @@ def put_groups(lines: Lines, data: bytes) -> None:
 
 
 def _counts(what: str, data: bytes) -> Iterator[Tuple[int, int]]:
-    _whole(what, data, _COUNTS)
+    whole(what, data, _COUNTS)
     return cast(Iterator[Tuple[int, int]], _COUNTS.iter_unpack(data))
 
 

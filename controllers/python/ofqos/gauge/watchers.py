@@ -125,7 +125,7 @@ def _classes(data: bytes) -> Iterator[Sample]:
         values.update({name: value for name in STATE[-2:]
                        if isinstance(value := entry.config.params.get(name), int)})
         yield Sample(entry.port, queue, str(entry.config.params.get('name', '')),
-                     'in' if entry.config.params.get('direction') else 'out', tuple(values.items()))
+                     entry.direction, tuple(values.items()))
 
 
 class _Text:

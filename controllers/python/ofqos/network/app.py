@@ -45,7 +45,7 @@ class App:
 
     def reload(self) -> None:
         """The file is read again."""
-        self.instance.engine.spawn(self._reload())
+        self.instance.engine.tasks.spawn(self._reload())
 
     async def _reload(self) -> None:
         if self.options.policy:

@@ -18,15 +18,14 @@ import argparse
 import asyncio
 import json
 import os
-import re
 import signal
 import sys
 from typing import Any, Dict, List, Optional
 
-from .. import commandline, secure
-from ..address import parse_address
+from .. import commandline
+from ..ending import told
 from ..events import Printer, leave
-from ..switches import Switches
+from ..switches import of_options
 from ..yamlfile import Wrong
 from . import control, nothing
 from .app import App
@@ -36,30 +35,11 @@ from .service import Options
 from .words import show
 
 
-def default_state() -> str:
-    """systemd's, root's, or one's own"""
-    if os.environ.get('STATE_DIRECTORY'):
-        return os.environ['STATE_DIRECTORY'].split(':')[0]
-    if os.geteuid() == 0:
-        return '/var/lib/ofqos-network'
-    home = os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state')
-    return os.path.join(home, 'ofqos-network')
-
-
-def _connecting(command: argparse.ArgumentParser, listen: Optional[str]) -> None:
-    command.add_argument('--listen', '--accept', metavar='ADDRESS', default=listen,
-                         help='for switches that connect: HOST:PORT, tcp:HOST[:PORT], unix:PATH' + (' (%(default)s)' if listen else
-                                                             ': do it alone, without an instance that runs'))
-    command.add_argument('--connect', metavar='ADDRESS', action='append', default=[],
-                         help='to a switch that waits for controllers: HOST:PORT, unix:PATH; may be given again')
-    secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
-
-
 def parser() -> argparse.ArgumentParser:
     made = commandline.parser('ofqos-network', __doc__)
     made.add_argument('--json', action='store_true', help='for programs')
     made.add_argument('--dpctl', metavar='PATH', help='where dpctl is (default: $OFQOS_DPCTL, the PATH)')
-    made.add_argument('--state', metavar='DIRECTORY', default=default_state(),
+    made.add_argument('--state', metavar='DIRECTORY', default=commandline.state('ofqos-network'),
                       help='what was in force, and the socket for commands (%(default)s)')
     commands = made.add_subparsers(dest='command', required=True)
     commands.add_parser('check', help='is the file right?  No switch is asked').add_argument(
@@ -69,7 +49,7 @@ def parser() -> argparse.ArgumentParser:
                      help='without it, what was in force last; SIGHUP reads it again')
     run.add_argument('--settle', type=float, default=2.0, metavar='SECONDS',
                      help='without another switch before the first step (%(default)s)')
-    _connecting(run, '127.0.0.1:6653')
+    commandline.add_switches(run, '127.0.0.1:6653')
     for name, what in (('plan', 'what the file would change'), ('diff', 'what is other than it is to be'),
                        ('apply', 'the file comes into force, at all switches or none')):
         command = commands.add_parser(name, help=what)
@@ -79,7 +59,7 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument('--no-canary', action='store_true', help='all switches at once')
         command.add_argument('--wait', type=float, default=30.0, metavar='SECONDS',
                              help='with --listen: for all switches (%(default)s)')
-        _connecting(command, None)
+        commandline.add_switches(command, None, ': do it alone, without an instance that runs')
     commands.add_parser('status', help='switches, and what is in force')
     rollback = commands.add_parser('rollback', help='back to an earlier revision')
     rollback.add_argument('revision', type=int, nargs='?', help='as status shows it (default: the one before)')
@@ -111,15 +91,10 @@ def start(args: argparse.Namespace, options: Options) -> int:
 
 
 async def _run(args: argparse.Namespace, options: Options) -> int:
-    loop, over = asyncio.get_running_loop(), asyncio.Event()
     say = (lambda event, **more: None) if options.once else Printer().say
-    tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
-    dial, listen = (addresses(texts, 'tls' if tls[0] else 'tcp') for texts in (args.connect, [args.listen]))
-    switches = Switches(dial, listen, tls=tls[0], listen_tls=tls[1], turned=lambda why: say('turned away', why=why))
-    app = App(options, switches, say)
-    for signum in signal.SIGTERM, signal.SIGINT:
-        loop.add_signal_handler(signum, over.set)
-    loop.add_signal_handler(signal.SIGHUP, app.reload)
+    switches = of_options(args, lambda why: say('turned away', why=why))
+    app, over = App(options, switches, say), told()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, app.reload)
     found: Dict[str, Any] = {}
 
     async def once() -> None:
@@ -131,7 +106,7 @@ async def _run(args: argparse.Namespace, options: Options) -> int:
         await app.start()
         async with switches:
             if options.once:
-                app.instance.engine.spawn(once())
+                app.instance.engine.tasks.spawn(once())
             await over.wait()
             await app.instance.finish()     # a step is finished, or taken back
     finally:
@@ -139,19 +114,6 @@ async def _run(args: argparse.Namespace, options: Options) -> int:
     if found:
         print(json.dumps(found), flush=True)
     return 1 if 'error' in found else 0
-
-
-def addresses(texts: List[Optional[str]], kind: str) -> List[str]:
-    """Of --listen and --connect: a bare HOST:PORT is of this kind.  ValueError."""
-    found = []
-    for text in filter(None, texts):
-        address = text if text.startswith(('unix:', 'tcp:', 'tls:')) else f'{kind}:{text}'
-        if address is not text and not re.search(r':\d+$', text):
-            raise ValueError(f'{text} is not right; HOST:PORT is, such as 127.0.0.1:6653, or unix:PATH, tcp:HOST[:PORT], '
-                             'tls:HOST[:PORT]')
-        parse_address(address)
-        found.append(address)
-    return found
 
 
 def request(args: argparse.Namespace) -> Dict[str, Any]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from dataclasses import dataclass, field
-from typing import Any, Awaitable, Callable, Coroutine, Dict, List, Optional, Protocol, Sequence, Set, Tuple
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Protocol, Sequence, Set, Tuple
 
 from .. import transaction
 from ..changes import PromiseChange, QosChange
+from ..ending import Tasks
 from ..transaction import Change, Do, Outcome, Rejected, Unknown, attempt
 from . import roles, undo
 from .dpctl import Dpctl, NotRendered, Rendered, render_all
@@ -73,16 +74,10 @@ class Engine:
         self.busy: Set[int] = set()                 # in a step
         self.looking: Set[int] = set()
         self.ending = False
-        self.tasks: Set[asyncio.Task[Any]] = set()
+        self.tasks = Tasks()
         self.looks, self.steps = asyncio.Semaphore(AT_ONCE), asyncio.Semaphore(AT_ONCE)
         self.votes: Dict[int, Tuple[int, float]] = {}   # switch -> the generation id that it had, and when
         self.beating = asyncio.Lock()               # a smaller id behind a greater one would be refused
-
-    def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        task = asyncio.get_running_loop().create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-        return task
 
     # ------------------------------------------------------------------- events
 
@@ -158,13 +153,14 @@ class Engine:
                 due.append((switch, known))
         self.looking |= {switch for switch, _ in due}
         for who in due:
-            self.spawn(self.look(*who))
+            self.tasks.spawn(self.look(*who))
 
     async def look(self, switch: int, known: Known) -> None:
         """Greets a switch that is new; makes it what it is to be, or says how it is not."""
         try:
-            async with self.looks:
-                await self.check(self.policy, switch, known)
+            if await self.enter(switch, known):     # one that is silent from the beginning waits by itself
+                async with self.looks:
+                    await self.check(self.policy, switch, known)
         except (Rejected, NotRendered) as error:
             self.note(switch, known, 'refused', str(error))
             known.due = self.now() + MEND_MOST
@@ -179,7 +175,7 @@ class Engine:
 
     async def check(self, policy: Optional[Policy], switch: int, known: Known) -> None:
         """Raises what difference() and mend() raise."""
-        if not await self.enter(switch, known) or policy is None or switch not in policy.switches:
+        if policy is None or switch not in policy.switches:
             return
         made = await self.difference(policy, switch)
         if not made.messages:

@@ -8,8 +8,9 @@ import re
 import time
 from typing import Any, Dict, List, NamedTuple, Optional
 
-from .policy import Policy, parse_policy
+from ..jsonfile import write
 from ..yamlfile import Wrong
+from .policy import Policy, parse_policy
 
 MOST_KEPT = 10
 
@@ -77,13 +78,3 @@ class Revisions:
             'file': policy.file, 'text': policy.text, 'files': files})
         for old in self._numbers()[:-MOST_KEPT]:
             os.unlink(os.path.join(self.directory, f'{old}.json'))
-
-
-def write(path: str, what: Any) -> None:
-    """The whole of it takes the old one's place."""
-    part = f'{path}.{os.getpid()}.part'
-    with open(part, 'w', encoding='utf-8') as f:
-        json.dump(what, f)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any, Awaitable, Callable, Dict, List, Optional
 
 from ..ending import end
+from ..jsonfile import write
 from ..yamlfile import Wrong
 from . import nothing, step
 from .dpctl import Dpctl
 from .engine import Engine, Gate
 from .policy import Policy, load
-from .revisions import Kept, Revisions, write
+from .revisions import Revisions
 from .roles import Standing, revision
 
 TURN, END = 0.05, 20.0
@@ -102,8 +103,8 @@ class Instance:
             if self.options.once['command'] != 'apply':
                 return                      # plan and diff take no role
             self.engine.policy = None       # nothing is mended before
-        self.engine.spawn(self._forever(self.turn, TURN))
-        self.engine.spawn(self._forever(self.beat, 0.5))
+        self.engine.tasks.spawn(self._forever(self.turn, TURN))
+        self.engine.tasks.spawn(self._forever(self.beat, 0.5))
 
     async def _forever(self, work: Callable[[], Awaitable[None]], every: float) -> None:
         while True:
@@ -130,7 +131,7 @@ class Instance:
     async def turn(self) -> None:
         if self.pending is not None and self.engine.standing.active and self.settled(self.pending):
             policy, self.pending = self.pending, None
-            self.engine.spawn(self._step(policy))
+            self.engine.tasks.spawn(self._step(policy))
         self.engine.turn()
 
     def settled(self, policy: Policy) -> bool:
@@ -162,13 +163,20 @@ class Instance:
         await self.engine.beat()
         if self.standing.own > self.saved:      # a restart knows its own count again
             self.saved = self.standing.own + _SAVED_AHEAD
-            await asyncio.to_thread(write, self.own_file, self.saved)
+            self.engine.tasks.spawn(self._save(self.saved))
+
+    async def _save(self, own: int) -> None:
+        """A disk may be slow, and no beat waits for it."""
+        try:
+            await asyncio.to_thread(write, self.own_file, own)
+        except OSError as error:
+            self.say('failed', why=repr(error))
 
     # ----------------------------------------------------------------- commands
 
     async def handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         """An object with "command"; what is wrong is in "error".  Whoever asks may go, what is begun goes on."""
-        return await asyncio.shield(self.engine.spawn(self._handle(asked)))
+        return await asyncio.shield(self.engine.tasks.spawn(self._handle(asked)))
 
     async def _handle(self, asked: Dict[str, Any]) -> Dict[str, Any]:
         commands = {'status': self.status, 'plan': self.plan, 'diff': self.diff, 'apply': self.apply,

@@ -40,10 +40,6 @@ def _told(asked: Dict[bytes, Tuple[bytes, ...]]) -> Tuple[List[Entry], List[Port
     return list(entries.values()), trees
 
 
-def _direction(entry: Entry) -> str:
-    return 'in' if entry.config.params.get('direction') else 'out'
-
-
 def _line(entry: Entry, trees: Sequence[PortQueues]) -> str:
     """Of a profile; empty: it is not for a profile to say"""
     config = entry.config
@@ -52,7 +48,7 @@ def _line(entry: Entry, trees: Sequence[PortQueues]) -> str:
         return ''
     if config.scheduler.classful and not entry.is_class:
         default = next((tree.default_class for tree in trees if tree.port == entry.port
-                        and tree.direction == _direction(entry)), 0)
+                        and tree.direction == entry.direction), 0)
         offload = [f'{key}=yes' for key in ('offload',) if config.params.get(key)]
         words = [f'default={default}'] * (0 < default <= table.MAX_QUEUE) + offload
         return f'{name} {",".join(words)}' if words else ''
@@ -69,7 +65,7 @@ def profile(port: int, entries: Sequence[Entry], trees: Sequence[PortQueues]) ->
     lines = []
     for direction in 'out', 'in':
         lines.append(direction)
-        lines += [line for entry in entries if entry.port == port and _direction(entry) == direction
+        lines += [line for entry in entries if entry.port == port and entry.direction == direction
                   for line in [_line(entry, trees)] if line]
     if len(lines) == 2:
         lines.append('none')

@@ -10,11 +10,12 @@ import asyncio
 import re
 import struct
 from dataclasses import dataclass, field
-from typing import Awaitable, Callable, Dict, List, Mapping, Optional, Set, Tuple
+from typing import Callable, Dict, List, Mapping, Optional, Set, Tuple
 
 from .. import wire
 from ..changes import QOS_CHANGED, monitor
 from ..channel import Channel, joined
+from ..ending import Tasks
 from ..errors import Away, Refused
 from ..ports import Port, PortCounters, ask_port_counters, ask_ports, parse_port_counters, parse_ports
 from ..replies import Entry, parse_dump
@@ -102,7 +103,7 @@ class Bridges:
         self._names: Dict[str, Ref] = {}            # of ports
         self._told: Dict[Ref, Tree] = {}            # rows of QoS that are ours, and what they say
         self._acts: Dict[int, int] = {}             # how often clients have changed something on a switch
-        self._tasks: Set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
         self.root = new_id()
         view = View(database.rows)
         view.insert('Open_vSwitch', self.root, {'ovs_version': frozenset(['3.1.0']), 'db_version': frozenset(['8.0.0']),
@@ -112,11 +113,11 @@ class Bridges:
     # ------------------------------------------------------------------ switches come, change and go
 
     def up(self, channel: Channel) -> None:
-        self._spawn(self._arrive(channel))
+        self._tasks.spawn(self._arrive(channel))
 
     def down(self, channel: Channel, why: str) -> None:
         self.say(f'switch {channel.datapath_id:016x} is gone: {why}')
-        self._spawn(self._leave(channel.datapath_id, why))
+        self._tasks.spawn(self._leave(channel.datapath_id, why))
 
     def heard(self, channel: Channel, raw: bytes) -> None:
         known = self._known.get(channel.datapath_id)
@@ -124,7 +125,7 @@ class Bridges:
         ours = kind == wire.T_EXPERIMENTER and body[:8] == struct.pack('!II', wire.EXPERIMENTER, QOS_CHANGED)
         if known and not known.due and (kind == PORT_STATUS or ours):
             known.due = True
-            self._spawn(self._look_soon(channel, known))
+            self._tasks.spawn(self._look_soon(channel, known))
 
     async def poll(self, seconds: float) -> None:
         """For ever: counters, and whatever was missed."""
@@ -134,16 +135,11 @@ class Bridges:
                 known = self._known.get(datapath_id)
                 if self.switches and known and not known.due:
                     known.due = True
-                    self._spawn(self._poll(self.switches[datapath_id], known))
+                    self._tasks.spawn(self._poll(self.switches[datapath_id], known))
 
     async def _poll(self, channel: Channel, known: Known) -> None:
         await self._refresh(channel)
         known.due = False
-
-    def _spawn(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
 
     async def _look_soon(self, channel: Channel, known: Known) -> None:
         await asyncio.sleep(COALESCE)

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from typing import Optional, Sequence
 
 from .. import commandline, secure
-from ..ending import end
+from ..ending import end, told
 from ..switches import Switches
 from .bridges import Bridges
 from .database import Database
@@ -36,15 +35,13 @@ async def _run(args: argparse.Namespace) -> int:
                         heard=bridges.heard, turned=lambda why: _say(f'not let in: {why}'))
     bridges.switches, database.act = switches, bridges.act
     server = Server(database, args.listen or [f'tcp:127.0.0.1:{PORT}'], asked, Limits(clients=args.clients), _say)
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    over = told()
     async with switches:
         await server.start()
         poll = asyncio.ensure_future(bridges.poll(args.interval))
         where = ', '.join([f'port {port}' for port in server.ports] + [str(a) for a in server.listen if a.kind == 'unix'])
         print(f'listening at {where}', flush=True)
-        await ended.wait()
+        await over.wait()
         await end([poll])
         await server.stop()
     return 0

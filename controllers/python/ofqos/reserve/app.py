@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reservations along whole paths (docs/how-to/reservations.md).
 
-One thread, `work`, has the engine, the hosts and the links; events of switches and clients' requests
-wait for it in a queue.  What happens is told to `say`."""
+One task, `work`, has the engine, the hosts and the links; events of switches and clients' requests wait for it in a
+queue.  What happens is told to `say`."""
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
-import queue
-import threading
 import time
-from concurrent.futures import Future
+from collections import deque
 from functools import partial
-from typing import Any, Callable, Dict, List, Optional, Set, TypeVar
+from typing import Any, Awaitable, Callable, Deque, Dict, List, Optional, Set, TypeVar, Union
 
 from ..channel import Channel
+from ..ending import Tasks, end
 from ..flows import PACKET_IN, PORT_MAX, parse_packet_in
 from ..ports import PORT_STATUS, Port, parse_port_status
 from ..switches import Switches
-from .transaction import Rejected, Unknown
+from ..transaction import Rejected, Unknown
 from . import hosts, lldp, state
 from .engine import Engine
 from .graph import Place
@@ -32,17 +32,16 @@ RETRY_EVERY = 1.0
 SECONDS = 4.0                       # for a bundle
 MOST_WAITING = 500                  # packet-ins that wait; more are dropped
 T = TypeVar('T')
+Job = Callable[[], Any]             # or a coroutine function
 _log = logging.getLogger(__name__)
 
 
 class Reserve:
-    """Switches, hosts, links; the engine decides.  up(), down() and heard() are the event loop's.  OSError, ValueError:
-    the file of reservations can't be read."""
+    """Switches, hosts, links; the engine decides.  OSError, ValueError: the file of reservations can't be read."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop, switches: Switches,
-                 say: Callable[..., None]) -> None:
+    def __init__(self, settings: Settings, switches: Switches, say: Callable[..., None]) -> None:
         self.set, self._say = settings, say
-        self.gate = SwitchGate(loop, switches, SECONDS)
+        self.gate, self.tasks = SwitchGate(switches, SECONDS), Tasks()
         self.there: Dict[int, Channel] = {}         # switches, as `work` knows them
         self.engine = Engine(self.gate, self.set.rest, self.set.paths, self.say)
         if self.set.state:
@@ -56,13 +55,21 @@ class Reserve:
         self.link_at: Dict[Place, float] = {}       # ports where LLDP was, and when last
         self.forwarding: Dict[int, Set[hosts.Other]] = {}
         self.settle_at: Optional[float] = None
-        self.next: Dict[Callable[[float], None], float] = {}
+        self.next: Dict[str, float] = {}
         self.changed = self.unsaved = False         # hosts or links; reservations
-        self.jobs: 'queue.SimpleQueue[Callable[[], Any]]' = queue.SimpleQueue()
+        self.jobs: Deque[Job] = deque()
+        self.more = asyncio.Event()                 # jobs, or it is time for a turn
         switches.followers.append(self)
 
     def start(self) -> None:
-        threading.Thread(target=self.work, name='reserve', daemon=True).start()
+        self.tasks.spawn(self.work())
+
+    async def stop(self) -> None:
+        await end(self.tasks)
+
+    def put(self, job: Job) -> None:
+        self.jobs.append(job)
+        self.more.set()
 
     def say(self, event: str, **more: Any) -> None:
         self.unsaved |= event in ('added', 'removed', 'found')
@@ -71,17 +78,17 @@ class Reserve:
     # ------------------------------------------------------------------ events
 
     def up(self, channel: Channel) -> None:
-        self.jobs.put(lambda: self.switch_up(channel))
+        self.put(lambda: self.switch_up(channel))
 
     def down(self, channel: Channel, _why: str) -> None:
-        self.jobs.put(lambda: self.switch_down(channel))
+        self.put(lambda: self.switch_down(channel))
 
     def heard(self, channel: Channel, raw: bytes) -> None:
         """What nobody asked for"""
         try:
             if raw[1] == PORT_STATUS:
                 gone, port = parse_port_status(raw)
-                self.jobs.put(lambda: self.port(channel, port, gone))
+                self.put(lambda: self.port(channel, port, gone))
             elif raw[1] == PACKET_IN:
                 self.on_packet(channel, raw)
         except ValueError:
@@ -93,88 +100,102 @@ class Reserve:
         if frame[12:14] == lldp.ETH_TYPE.to_bytes(2, 'big'):
             sender = self.signer.sender(frame, now)
             if sender is not None and sender != place:
-                self.jobs.put(partial(self.heard_of, sender, place, now))
+                self.put(partial(self.heard_of, sender, place, now))
             return
         if len(frame) < 14 or self.waiting_packets >= MOST_WAITING:
             return
         self.waiting_packets += 1
-        self.jobs.put(lambda: self.packet(place, frame))
+        self.put(lambda: self.packet(place, frame))
 
     # -------------------------------------------------------------------- work
 
-    async def call(self, job: Callable[[], T]) -> T:
+    async def call(self, job: Callable[[], Union[T, Awaitable[T]]]) -> T:
         """Has `work` do it, and waits -> what it returns, or raises"""
-        answer: 'Future[T]' = Future()
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-        def done() -> None:
-            if not answer.set_running_or_notify_cancel():
+        async def done() -> None:
+            if answer.done():                       # nobody waits any more
                 return
             try:
-                answer.set_result(job())
-            except BaseException as error:          # pylint: disable=broad-except
-                answer.set_exception(error)
-        self.jobs.put(done)
-        return await asyncio.wrap_future(answer)
+                found: Any = job()
+                found = await found if inspect.isawaitable(found) else found
+            except Exception as error:              # pylint: disable=broad-except
+                if not answer.done():
+                    answer.set_exception(error)
+            else:
+                if not answer.done():
+                    answer.set_result(found)
+        self.put(done)
+        return await answer
 
-    def work(self) -> None:
+    async def work(self) -> None:
+        loop = asyncio.get_running_loop()
         while True:
-            try:
-                self.jobs.get(timeout=LEAVE_EVERY / 2)()
-                for _ in range(min(self.jobs.qsize(), 1000)):
-                    self.jobs.get()()
-            except queue.Empty:
-                pass
-            except Exception:               # pylint: disable=broad-except
-                _log.exception('a job failed')
-            try:
-                self.turn()
-            except Exception:               # pylint: disable=broad-except
-                _log.exception('a turn failed')
+            wake = loop.call_later(LEAVE_EVERY / 2, self.more.set)
+            await self.more.wait()
+            wake.cancel()
+            self.more.clear()
+            for job in [self.jobs.popleft() for _ in range(min(len(self.jobs), 1000))]:
+                await self.done(job)
+            if self.jobs:
+                self.more.set()
+            await self.done(self.turn)
 
-    def turn(self) -> None:
+    async def done(self, job: Job) -> None:
+        try:
+            found = job()
+            if inspect.isawaitable(found):
+                await found
+        except Exception:                           # pylint: disable=broad-except
+            _log.exception('%r failed', job)
+        await asyncio.sleep(0)                      # others have a turn, too
+
+    async def turn(self) -> None:
         now = time.monotonic()
-        for what, every in ((self.send_lldp, LLDP_EVERY), (self.expire, LLDP_EVERY / 4),
-                            (self.retry, RETRY_EVERY), (self.leave, LEAVE_EVERY)):
-            if now >= self.next.get(what, 0):
-                what(now)
-                self.next[what] = now + every
-        self.engine.turn()
+        if self.is_due('lldp', LLDP_EVERY, now):
+            self.send_lldp(now)
+        if self.is_due('expire', LLDP_EVERY / 4, now):
+            self.expire(now)
+        if self.is_due('retry', RETRY_EVERY, now) and self.engine.later:
+            self.engine.retry()
+        if self.is_due('leave', LEAVE_EVERY, now):
+            await self.engine.leave()
+        await self.engine.turn()
         if self.settle_at is not None and now >= self.settle_at:
             self.settle_at = None
-            self.engine.settle()
+            await self.engine.settle()
             self.changed = True
-            self.engine.turn()
+            await self.engine.turn()
             self.say('settled')
         if self.changed:
             self.changed = False
             self.forward()
         if self.unsaved and self.set.state:
-            state.save(self.set.state, (*self.engine.reservations.values(),
-                                        *self.engine.remembered.values()), self.engine.gone)
+            await asyncio.to_thread(state.save, self.set.state, [*self.engine.reservations.values(),
+                                                                 *self.engine.remembered.values()], self.engine.gone)
             self.unsaved = False
 
-    def leave(self, _now: float) -> None:
-        self.engine.leave()
-
-    def retry(self, _now: float) -> None:
-        if self.engine.later:
-            self.engine.retry()
+    def is_due(self, what: str, every: float, now: float) -> bool:
+        if now < self.next.get(what, 0):
+            return False
+        self.next[what] = now + every
+        return True
 
     # ---------------------------------------------------------- switches, ports
 
-    def switch_up(self, channel: Channel) -> None:
+    async def switch_up(self, channel: Channel) -> None:
         now, switch = time.monotonic(), channel.datapath_id
         self.there[switch] = channel
         self.left.pop(switch, None)
         try:
-            self.gate.set_up(switch)
-            self.learn_again(switch)
-            ports = self.gate.ports(switch)
+            await self.gate.set_up(switch)
+            await self.learn_again(switch)
+            ports = await self.gate.ports(switch)
         except (Rejected, Unknown) as error:
             self.say('refused', switch=f'{switch:x}', why=str(error))
-            self.gate.loop.call_soon_threadsafe(channel.close, str(error))
+            channel.close(str(error))
             return
-        capacity = {no: self.set_link(switch, port) for no, port in ports.items()}
+        capacity = {no: await self.set_link(switch, port) for no, port in ports.items()}
         down = [no for no, port in ports.items() if not is_up(port)]
         for place in [place for place in self.up_at if place.switch == switch]:
             del self.up_at[place]
@@ -182,23 +203,23 @@ class Reserve:
         self.engine.switch_up(switch, capacity, down)
         self.engine.settled = False
         self.settle_at = now + self.set.settle
-        self.next.pop(self.send_lldp, None)
+        self.next.pop('lldp', None)
         self.changed = True
         self.say('switch', switch=f'{switch:x}', ports=sorted(ports))
 
-    def learn_again(self, switch: int) -> None:
+    async def learn_again(self, switch: int) -> None:
         """Hosts that a controller before this one has learnt there."""
-        self.forwarding[switch] = self.gate.others(switch)
+        self.forwarding[switch] = await self.gate.others(switch)
         for port, mac, _ in self.forwarding[switch]:
             if port and mac:
                 self.hosts.place.setdefault(mac, Place(switch, port))
 
-    def set_link(self, switch: int, port: Port) -> int:
+    async def set_link(self, switch: int, port: Port) -> int:
         place = Place(switch, port.number)
         rate = self.set.rate(place, port.speed)
         if not is_up(port) and not rate:            # a link that is down tells no speed
             return self.engine.books.capacity.get(place, 0)
-        why = self.gate.set_link(switch, port.number, rate) if rate else 'its speed is not known'
+        why = await self.gate.set_link(switch, port.number, rate) if rate else 'its speed is not known'
         if why:
             self.say('not used', place=str(place), why=why)
         return 0 if why else rate
@@ -215,16 +236,16 @@ class Reserve:
             self.left[switch] = time.monotonic()
             self.say('switch away', switch=f'{switch:x}')
 
-    def port(self, channel: Channel, port: Port, gone: bool) -> None:
+    async def port(self, channel: Channel, port: Port, gone: bool) -> None:
         place = Place(channel.datapath_id, port.number)
         if not self.is_current(channel) or place.port >= PORT_MAX:
             return
         up = not gone and is_up(port)
         capacity = self.engine.books.capacity.get(place, 0)
         if up:
-            capacity = self.set_link(place.switch, port)
+            capacity = await self.set_link(place.switch, port)
             self.up_at.setdefault(place, time.monotonic())
-            self.next.pop(self.send_lldp, None)
+            self.next.pop('lldp', None)
         else:
             self.up_at.pop(place, None)
             self.heard_in.pop(place, None)

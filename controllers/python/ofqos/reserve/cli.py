@@ -13,16 +13,17 @@ import argparse
 import asyncio
 import json
 import os
-import signal
 import sys
 import urllib.error
 import urllib.parse
 import urllib.request
 from typing import Any, Dict, List, Optional, Tuple
 
-from .. import commandline, secure
-from ..events import Printer
-from ..switches import Switches
+from .. import commandline
+from ..address import parse_place
+from ..ending import told
+from ..events import Printer, leave
+from ..switches import of_options
 from ..units import format_rate
 from . import settings
 
@@ -130,11 +131,7 @@ def parser() -> argparse.ArgumentParser:
     commands = made.add_subparsers(dest='command', required=True)
     run = commands.add_parser('run', help='the service; switches connect to it')
     run.add_argument('--settings', metavar='FILE', help='JSON; ofqos/reserve/settings.py')
-    run.add_argument('--listen', '--accept', default='127.0.0.1:6653', metavar='ADDRESS',
-                     help='for switches: HOST:PORT, tcp:HOST[:PORT], unix:PATH (%(default)s)')
-    run.add_argument('--connect', action='append', default=[], metavar='ADDRESS',
-                     help='a switch that waits for controllers: unix:PATH, tcp:HOST[:PORT]; may be given again')
-    secure.add_tls_options(run.add_argument_group('TLS to switches: all three or none'))
+    commandline.add_switches(run, '127.0.0.1:6653')
     add = commands.add_parser('add', help='a rate on every hop, or on none')
     add.add_argument('name')
     add.add_argument('rate', help='of frames: 5mbit')
@@ -160,6 +157,7 @@ def parser() -> argparse.ArgumentParser:
 def start(args: argparse.Namespace) -> None:
     try:
         asyncio.run(_run(args))
+        leave()
     except (ValueError, OSError) as error:
         sys.exit(f'ofqos-reserve: {error}')
     except ImportError as error:
@@ -178,22 +176,19 @@ async def _run(args: argparse.Namespace) -> None:
     except (ValueError, OSError) as error:
         raise ValueError(f'{args.settings}: {error}') from None
     say = Printer().say
-    tls = secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
     http = HttpServer(HttpSettings(connections=64, name='ofqos-reserve'))
-    kind = '' if args.listen.startswith(('unix:', 'tcp:', 'tls:')) else 'tls:' if tls[1] else 'tcp:'
-    switches = Switches(args.connect, [kind + args.listen], tls=tls[0], listen_tls=tls[1],
-                        turned=lambda why: say('turned away', why=why))
-    app = Reserve(made, asyncio.get_running_loop(), switches, say)
+    switches = of_options(args, lambda why: say('turned away', why=why))
+    app = Reserve(made, switches, say)
     Server(app, Door(http, guard))
-    over = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, over.set)
-    host, _, port = made.rest_api.rpartition(':')
-    await http.start(host.strip('[]'), int(port))
+    over = told()
+    await http.start(*parse_place(made.rest_api, 'rest_api'))
     app.start()
-    async with switches:
-        await over.wait()
-    os._exit(0)         # the engine may be waiting for a switch
+    try:
+        async with switches:
+            await over.wait()
+    finally:
+        await http.stop()
+        await app.stop()
 
 
 def ask(args: argparse.Namespace) -> Tuple[Any, Any]:

@@ -2,18 +2,19 @@
 """Reservations over a network of switches: placed, kept while links and switches come and go, and
 found again after a restart.
 
-One thread uses it.  What the switches are to have is decided here; a switch that was away, or whose
+One task uses it.  What the switches are to have is decided here; a switch that was away, or whose
 answer was lost, is compared with that and mended when it is there again.
 """
 from __future__ import annotations
 
+import asyncio
 import random
 from dataclasses import dataclass, field
 from typing import (AbstractSet, Any, Callable, Dict, FrozenSet, Iterable, List, Optional, Protocol, Sequence,
                     Set, Tuple)
 
-from . import transaction
-from .transaction import Change, Failed, Rejected, Unknown, carry_out, run
+from .. import transaction
+from ..transaction import Change, Failed, Rejected, Unknown, carry_out, run
 from . import recovery
 from .books import Books, Lane, NoRoom, choose, lanes
 from .graph import Graph, Path, Place
@@ -75,10 +76,10 @@ def _silent(_event: str, **_more: Any) -> None:
 class Gate(transaction.Gate[Sequence[Step]], Protocol):
     """To the switches.  All methods raise Rejected or Unknown."""
 
-    def read(self, switch: int) -> List[Part]:
+    async def read(self, switch: int) -> List[Part]:
         """What the switch has of reservations."""
 
-    def backlog(self, switch: int, port: int, queue: int) -> int:
+    async def backlog(self, switch: int, port: int, queue: int) -> int:
         """Packets that wait in a queue; 0 where there is none."""
 
 
@@ -117,7 +118,7 @@ class Engine:
 
     # ---------------------------------------------------------------- changing
 
-    def add(self, name: str, rate: int, ceil: int, source: Place, sink: Place,
+    async def add(self, name: str, rate: int, ceil: int, source: Place, sink: Place,
             matches: Tuple[Match, ...], asked: Optional[Dict[str, Any]] = None) -> Reservation:
         """Raises Refuse; then nothing has changed."""
         if not self.ready or self.found:
@@ -129,7 +130,7 @@ class Engine:
                 raise Refuse(409, f'the same traffic is reserved as {each.name}')
         made = Reservation(self._new_id(), name, rate, ceil, source, sink, matches, asked or {})
         try:
-            self._place(made)
+            await self._place(made)
         except Refuse:
             self.gone.add(made.id)
             raise
@@ -144,24 +145,24 @@ class Engine:
             raise Refuse(507, 'all numbers of queues are taken')
         return self._random.choice(free)
 
-    def remove(self, who: Reservation) -> None:
+    async def remove(self, who: Reservation) -> None:
         """Near end first.  What a switch that is away has goes when it is back."""
-        self._clear(who)
+        await self._clear(who)
         del self.reservations[who.id]
         self.gone.add(who.id)
         self._again = True
         self.say('removed', name=who.name)
 
-    def move(self, who: Reservation, avoid: FrozenSet[Place] = frozenset()) -> None:
+    async def move(self, who: Reservation, avoid: FrozenSet[Place] = frozenset()) -> None:
         """To the best path without these links.  Raises Refuse; then it is where it was."""
-        self._place(who, avoid)
+        await self._place(who, avoid)
 
     # ----------------------------------------------------------------- placing
 
-    def _place(self, who: Reservation, avoid: FrozenSet[Place] = frozenset()) -> None:
+    async def _place(self, who: Reservation, avoid: FrozenSet[Place] = frozenset()) -> None:
         """Makes the path before the old one is left: the hops at the far end come first, so that
         packets find the way before them ready whenever they are sent."""
-        self.finish(who)
+        await self.finish(who)
         for place in who.source, who.sink:
             if not self.usable(place):
                 raise Refuse(409, f'{place} is down', link=str(place))
@@ -175,7 +176,7 @@ class Engine:
         if len(path) > MOST_HOPS:
             raise Refuse(409, f'the path has {len(path)} hops')
         if path != who.path:
-            self._take(who, path)
+            await self._take(who, path)
 
     def _no_room(self, error: NoRoom, rate: int) -> Refuse:
         if error.lane is None:
@@ -185,14 +186,14 @@ class Engine:
                       direction='in' if error.lane.inward else 'out',
                       to=str(peer) if peer else None, rate=rate, free=error.free)
 
-    def _take(self, who: Reservation, path: Path) -> None:
+    async def _take(self, who: Reservation, path: Path) -> None:
         old, number = who.parts(), who.generation + 1
         new = who.parts(path, number)
         changes: List[Change[Sequence[Step]]] = [
             Change(hop.switch, *make(old.get(hop.switch, []), new[hop.switch]))
             for hop in reversed(path)]
         try:
-            carry_out(self.gate, changes)
+            await carry_out(self.gate, changes)
         except Failed as failed:
             self.dirty |= failed.dirty
             raise Refuse(409 if not failed.dirty else 503,
@@ -208,51 +209,53 @@ class Engine:
 
     # ----------------------------------------------------- what a move has left
 
-    def leave(self) -> bool:
+    async def leave(self) -> bool:
         """Takes away an old hop of each reservation that has left some, the one at the near end, if
         its queue is empty.  To be called again after as long as a packet takes from one switch to
         the next.  -> some are left"""
         for who in [who for who in self.reservations.values() if who.old]:
             switch, parts = who.old[0]
-            if switch not in self.switches or not self._waits(switch, parts):
-                self._leave(who)
+            if switch not in self.switches or not await self._waits(switch, parts):
+                await self._leave(who)
         return any(who.old for who in self.reservations.values())
 
-    def _waits(self, switch: int, parts: Iterable[Part]) -> bool:
-        queues = [part for part in parts if isinstance(part, Queue)]
+    async def _waits(self, switch: int, parts: Iterable[Part]) -> bool:
         try:
-            return any(Place(switch, q.port) not in self.down
-                       and self.gate.backlog(switch, q.port, q.id) for q in queues)
+            for part in parts:
+                if isinstance(part, Queue) and Place(switch, part.port) not in self.down and \
+                        await self.gate.backlog(switch, part.port, part.id):
+                    return True
         except (Rejected, Unknown):
-            return False
+            pass
+        return False
 
-    def _leave(self, who: Reservation) -> None:
+    async def _leave(self, who: Reservation) -> None:
         (switch, parts), *rest = who.old
         who.old = tuple(rest)
-        self._do(switch, away(parts, ()))
+        await self._do(switch, away(parts, ()))
         if not who.old:
             self.books.release(who.id, lanes(who.path) if who.path else ())
             self._again = True
 
-    def finish(self, who: Reservation) -> None:
+    async def finish(self, who: Reservation) -> None:
         """The same at once, whatever waits."""
         while who.old:
-            self._leave(who)
+            await self._leave(who)
 
-    def _do(self, switch: int, steps: Any) -> None:
+    async def _do(self, switch: int, steps: Any) -> None:
         """One switch is told; where it can't be, it is looked at later."""
         if switch not in self.switches:
             return
         try:
-            run(self.gate, switch, steps)
+            await run(self.gate, switch, steps)
         except (Rejected, Unknown) as error:
             self.dirty.add(switch)
             self.say('refused', switch=f'{switch:x}', why=str(error))
 
-    def _clear(self, who: Reservation) -> None:
-        self.finish(who)
+    async def _clear(self, who: Reservation) -> None:
+        await self.finish(who)
         for hop in who.path or ():
-            self._do(hop.switch, away(who.parts()[hop.switch], ()))
+            await self._do(hop.switch, away(who.parts()[hop.switch], ()))
         who.path = None
         self.books.release(who.id)
 
@@ -315,17 +318,17 @@ class Engine:
 
     # ---------------------------------------------------------------- each turn
 
-    def turn(self) -> None:
+    async def turn(self) -> None:
         """Whatever is to be done now."""
         for switch in sorted(self.dirty & self.switches):
-            self.mend(switch)
+            await self.mend(switch)
         if self.found:
-            recovery.assemble(self)
+            await recovery.assemble(self)
         if self._again:
             self._again = False
-            self._hold()
+            await self._hold()
 
-    def _hold(self) -> None:
+    async def _hold(self) -> None:
         """Paths that are no more are replaced, then those that a link has no room for, the newest
         of it first; then what was without one is tried, the oldest first."""
         for who in list(self.reservations.values()):
@@ -333,16 +336,17 @@ class Engine:
                 who.why = ''
             elif who.path is not None:
                 if self._stands(who.path, self._quiet):
-                    self._try(who)      # where there is no other path it stays
+                    await self._try(who)      # where there is no other path it stays
                 else:
-                    self._again_or_break(who, 'its path is gone')
+                    await self._again_or_break(who, 'its path is gone')
         for lane in self.books.over():
             there = [who for who in self.reservations.values() if who.path and lane in lanes(who.path)]
             while there and sum(who.rate for who in there) > self.books.limit(lane):
-                self._again_or_break(there.pop(), f'{lane.place} is too slow')
+                await self._again_or_break(there.pop(), f'{lane.place} is too slow')
         for who in list(self.reservations.values()):
             if who.path is None:
-                self._try(who)
+                await self._try(who)
+                await asyncio.sleep(0)      # others have a turn, too
 
     def _stands(self, path: Path, but: AbstractSet[Place] = frozenset()) -> bool:
         """Nothing is known to the contrary.  A host's port that is down, or a switch that is away,
@@ -355,10 +359,10 @@ class Engine:
                 return False
         return True
 
-    def _try(self, who: Reservation) -> bool:
+    async def _try(self, who: Reservation) -> bool:
         was = who.path
         try:
-            self._place(who)
+            await self._place(who)
         except Refuse as error:
             who.why = str(error)
             return False
@@ -366,13 +370,13 @@ class Engine:
             self.say('moved', name=who.name, path=route(who.path))
         return True
 
-    def _again_or_break(self, who: Reservation, why: str) -> None:
+    async def _again_or_break(self, who: Reservation, why: str) -> None:
         if any(place.switch not in self.switches for place in (who.source, who.sink)):
             who.why = 'a switch at its ends is away'
             return
-        if self._try(who):
+        if await self._try(who):
             return
-        self._clear(who)
+        await self._clear(who)
         self.say('broken', name=who.name, why=who.why or why)
 
     # --------------------------------------------------------------- comparing
@@ -384,11 +388,11 @@ class Engine:
             found += who.parts().get(switch, [])
         return found
 
-    def mend(self, switch: int) -> None:
+    async def mend(self, switch: int) -> None:
         """Compares a switch with what it is to have, and mends it.  What is of a reservation that
         nobody knows is kept until all was read: it was made before a restart."""
         try:
-            actual = self.gate.read(switch)
+            actual = await self.gate.read(switch)
             strange = [part for part in actual if part.id not in self.reservations
                        and part.id not in self.gone]
             for part in strange if switch not in self._read else ():
@@ -399,7 +403,7 @@ class Engine:
                     self.books.book(part.id, part.rate, [Lane(Place(switch, part.port))])
             kept = [part for part in strange if part.id in self.found]
             wanted = list(by_key([*self.wanted(switch), *kept]).values())
-            run(self.gate, switch, mend(actual, wanted))
+            await run(self.gate, switch, mend(actual, wanted))
         except (Rejected, Unknown) as error:
             self.say('not mended', switch=f'{switch:x}', why=str(error))
             self.dirty.discard(switch)
@@ -408,7 +412,7 @@ class Engine:
         self.dirty.discard(switch)
         self._read.add(switch)
 
-    def settle(self) -> None:
+    async def settle(self) -> None:
         """No more switches are waited for: links that nobody has heard by now are none, what is
         not whole is completed or removed, and what was remembered only is placed."""
         self.settled = self.ready = True
@@ -417,7 +421,7 @@ class Engine:
                 a, b = Place(hop.switch, hop.out_port), Place(after.switch, after.in_port)
                 if self.graph.peer(a) is None and {hop.switch, after.switch} <= self.switches:
                     self._dead[a] = b
-        recovery.assemble(self)
+        await recovery.assemble(self)
         self.reservations.update(self.remembered)
         self.remembered = {}
         self._again = True

@@ -50,7 +50,7 @@ def ends(found: Found) -> Optional[Tuple[Place, Place]]:
     return (source, sink) if source and sink else None
 
 
-def assemble(engine: Engine) -> None:
+async def assemble(engine: Engine) -> None:
     """Takes what was found as reservations where it is whole; the rest when no more switches are
     waited for."""
     for number, found in list(engine.found.items()):
@@ -70,7 +70,7 @@ def assemble(engine: Engine) -> None:
         del engine.found[number]
         engine.dirty |= set(found)
         for switch in set(found) & engine.switches:
-            engine.mend(switch)
+            await engine.mend(switch)
 
 
 def _complete(engine: Engine, number: int, found: Found) -> None:

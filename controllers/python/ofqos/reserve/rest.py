@@ -12,7 +12,7 @@ from aiohttp import web
 from ..door import Door
 from ..httpserver import Denied, answer, error, read_json
 from ..journal import NotLogged
-from .transaction import Rejected, Unknown
+from ..transaction import Rejected, Unknown
 from ..units import parse_rate
 from ..users import RATES
 from . import words
@@ -89,10 +89,9 @@ class Server:
         asked = words.parse(body)
         source, sink = [await self.place(each) for each in asked.ends]
 
-        def done() -> Any:
-            engine = self.app.engine
-            return self.shown(engine.add(asked.name, asked.rate, asked.ceil, source, sink,
-                                         asked.matches, asked.body))
+        async def done() -> Any:
+            return self.shown(await self.app.engine.add(asked.name, asked.rate, asked.ceil, source, sink,
+                                                        asked.matches, asked.body))
         return 201, await self.changed(request, body, done)
 
     async def move(self, request: web.Request) -> Tuple[int, Any]:
@@ -102,9 +101,9 @@ class Server:
             raise ValueError('avoid is a list of SWITCH:PORT')
         places = frozenset(Place.parse(str(each)) for each in avoid)
 
-        def done() -> Any:
+        async def done() -> Any:
             who = self.named(request)
-            self.app.engine.move(who, places)
+            await self.app.engine.move(who, places)
             return self.shown(who)
         return 200, await self.changed(request, body, done)
 
@@ -134,12 +133,12 @@ class Server:
                 'moves': who.moves, 'asked': who.asked, 'match': [match(each) for each in who.matches],
                 'path': hops(who.path), 'leaving': [f'{switch:x}' for switch, _ in who.old]}
 
-    def counted(self, who: Reservation) -> Dict[str, Any]:
+    async def counted(self, who: Reservation) -> Dict[str, Any]:
         """With what each hop's queue has sent and lost."""
         found = self.shown(who)
         for row, hop in zip(found['path'], who.path or ()):
             try:
-                entries = self.app.gate.entries(hop.switch, hop.out_port, who.id)
+                entries = await self.app.gate.entries(hop.switch, hop.out_port, who.id)
             except (Rejected, Unknown) as e:
                 row['error'] = str(e)
                 continue

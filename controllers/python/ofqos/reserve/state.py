@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any, Dict, Iterable, Set, Tuple
 
+from ..jsonfile import write
 from .engine import Reservation
 from .graph import Place
 
 
 def save(path: str, reservations: Iterable[Reservation], gone: Set[int]) -> None:
-    """The whole of it takes the old one's place."""
     rows = [{'id': who.id, 'name': who.name, 'rate': who.rate, 'ceil': who.ceil,
              'source': str(who.source), 'sink': str(who.sink), 'asked': who.asked,
              'matches': [dict(match) for match in who.matches]} for who in reservations]
-    part = f'{path}.{os.getpid()}'
-    with open(part, 'w', encoding='utf-8') as f:
-        json.dump({'reservations': rows, 'gone': sorted(gone)}, f, indent=1)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)
+    write(path, {'reservations': rows, 'gone': sorted(gone)})
 
 
 def load(path: str) -> Tuple[Dict[int, Reservation], Set[int]]:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Optional, Sequence, Set, Union
 
-from . import gate
-from .. import flows, wire
+from .. import flows, gate, wire
 from ..channel import Build, Channel, joined
 from ..greeting import greet
 from ..ports import Port, ask_ports, parse_ports
 from ..replies import Entry, parse_dump
 from ..request import Request, request
-from .transaction import Rejected, Unknown
+from ..transaction import Rejected, Unknown
 from .hosts import Other
 from .lldp import ETH_TYPE
 from .parts import COOKIE, COOKIE_MASK, FIRST_ID, LAST_ID, Flow, Part, Queue, Step, flow_of
@@ -25,61 +24,60 @@ CONTROL, CONTROL_PART, CONTROL_LEAST = FIRST_ID - 1, 200, 8000
 BASE_COOKIE, HOST_COOKIE = 0x5251 << 48, 0x5252 << 48
 HIGHEST = 0xffff
 METER, MOST_A_SECOND = 0x5250, 200  # of packets to the controller, but LLDP, a switch
-SECONDS = 4.0                       # for an answer
 BEHIND, SOME_FRAMES, MOST_BEHIND = 0.05, 4000, 1 << 20  # seconds, bytes
 
 
 class SwitchGate(gate.SwitchGate):
     """Those that are connected.  All methods raise Rejected or Unknown."""
 
-    def prepare(self, switch: int, steps: Sequence[Step]) -> Any:
-        return self.give(switch, [message(step) for step in steps])
+    async def prepare(self, switch: int, steps: Sequence[Step]) -> Any:
+        return await self.give(switch, [message(step) for step in steps])
 
-    def read(self, switch: int) -> List[Part]:
-        found: List[Part] = [_queue(entry) for entry in self._dump(switch, wire.ask_dump) if _is_ours(entry)]
-        found += [part for part in map(_flow, self._flows(switch, COOKIE)) if part]
+    async def read(self, switch: int) -> List[Part]:
+        found: List[Part] = [_queue(entry) for entry in await self._dump(switch, wire.ask_dump) if _is_ours(entry)]
+        found += [part for part in map(_flow, await self._flows(switch, COOKIE)) if part]
         return found
 
-    def _dump(self, switch: int, build: Build) -> List[Entry]:
-        return parse_dump(joined(self.ask(switch, build)))
+    async def _dump(self, switch: int, build: Build) -> List[Entry]:
+        return parse_dump(joined(await self.ask(switch, build)))
 
-    def _flows(self, switch: int, cookie: int) -> List[flows.Flow]:
-        return flows.parse_flows(joined(self.ask(switch, lambda xid: flows.ask_flows(xid, cookie, COOKIE_MASK)), 8))
+    async def _flows(self, switch: int, cookie: int) -> List[flows.Flow]:
+        return flows.parse_flows(joined(await self.ask(switch, lambda xid: flows.ask_flows(xid, cookie, COOKIE_MASK)), 8))
 
-    def backlog(self, switch: int, port: int, queue: int) -> int:
-        return max((entry.counters.backlog_packets for entry in self.entries(switch, port, queue)),
+    async def backlog(self, switch: int, port: int, queue: int) -> int:
+        return max((entry.counters.backlog_packets for entry in await self.entries(switch, port, queue)),
                    default=0)
 
-    def entries(self, switch: int, port: int, queue: int) -> List[Entry]:
+    async def entries(self, switch: int, port: int, queue: int) -> List[Entry]:
         """A queue, with its counters"""
-        return [entry for entry in self._dump(switch, lambda xid: wire.ask_dump(xid, port, queue)) if entry.is_class]
+        return [entry for entry in await self._dump(switch, lambda xid: wire.ask_dump(xid, port, queue)) if entry.is_class]
 
-    def ports(self, switch: int) -> Dict[int, Port]:
-        return {number: port for number, port in parse_ports(joined(self.ask(switch, ask_ports), 8)).items()
+    async def ports(self, switch: int) -> Dict[int, Port]:
+        return {number: port for number, port in parse_ports(joined(await self.ask(switch, ask_ports), 8)).items()
                 if number < flows.PORT_MAX}
 
     # -------------------------------------------------------------- other flows
 
-    def set_up(self, switch: int) -> None:
+    async def set_up(self, switch: int) -> None:
         """What every switch has: LLDP to the controller, and the way to the other tables."""
         wanted = [flows.Flow(RESERVED, HIGHEST, BASE_COOKIE, flows.exactly({'eth_type': ETH_TYPE}), out=flows.CONTROLLER),
                   flows.Flow(RESERVED, 0, BASE_COOKIE, {}, goto=SOURCES),
                   *(flows.Flow(table, 0, BASE_COOKIE, {}, out=flows.CONTROLLER, meter=METER)
                     for table in (SOURCES, DESTINATIONS))]
-        self.use(switch, lambda channel: greet(channel, packets=True))
-        self._bundle(switch, [lambda xid: flows.delete_meter(xid, METER),
-                              lambda xid: flows.add_meter(xid, METER, MOST_A_SECOND), *(_added(flow) for flow in wanted)])
+        await self.use(switch, lambda channel: greet(channel, packets=True))
+        await self._bundle(switch, [lambda xid: flows.delete_meter(xid, METER),
+                                    lambda xid: flows.add_meter(xid, METER, MOST_A_SECOND), *(_added(flow) for flow in wanted)])
 
-    def _bundle(self, switch: int, changes: Sequence[Union[Request, Build]]) -> None:
-        self.use(switch, lambda channel: channel.commit(changes, self.seconds))
+    async def _bundle(self, switch: int, changes: Sequence[Union[Request, Build]]) -> None:
+        await self.use(switch, lambda channel: channel.commit(changes, self.seconds))
 
-    def set_link(self, switch: int, port: int, rate: int) -> Optional[str]:
+    async def set_link(self, switch: int, port: int, rate: int) -> Optional[str]:
         """The port's total, and the queue of LLDP; -> why not.  A link that has become slower has more reserved, until
         its reservations have found another way."""
         least = min(rate, max(CONTROL_LEAST, rate // CONTROL_PART))
         try:
-            self._bundle(switch, [request('htb', 'replace', port, 0, rate=rate, ceil=rate, oversubscribe=1),
-                                  request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp')])
+            await self._bundle(switch, [request('htb', 'replace', port, 0, rate=rate, ceil=rate, oversubscribe=1),
+                                        request('htb', 'replace', port, CONTROL, rate=least, ceil=rate, name='lldp')])
         except (Rejected, Unknown) as error:
             return str(error)
         return None
@@ -87,14 +85,14 @@ class SwitchGate(gate.SwitchGate):
     def forward(self, channel: Channel, old: Set[Other], new: Set[Other]) -> None:
         """Nobody waits.  What is changed is replaced, not taken away before."""
         changed = {(other.port_in, other.mac) for other in new - old}
-        self.send(channel, [_deleted(other_flow(other)) for other in sorted(old - new)
-                            if (other.port_in, other.mac) not in changed] +
-                  [_added(other_flow(other)) for other in sorted(new - old)])
+        builds = [_deleted(other_flow(other)) for other in sorted(old - new) if (other.port_in, other.mac) not in changed]
+        builds += [_added(other_flow(other)) for other in sorted(new - old)]
+        channel.post(b''.join(build(0) for build in builds))
 
-    def others(self, switch: int) -> Set[Other]:
+    async def others(self, switch: int) -> Set[Other]:
         """What forward() has left there."""
         found = set()
-        for flow in self._flows(switch, HOST_COOKIE):
+        for flow in await self._flows(switch, HOST_COOKIE):
             match = flows.values(flow.match) if all(mask is None for _, mask in flow.match.values()) else {}
             found.add(Other(int(match.get('in_port', 0)), str(match.get('eth_src') or match.get('eth_dst') or ''),
                             flow.out or 0))
@@ -103,7 +101,7 @@ class SwitchGate(gate.SwitchGate):
     def send_out(self, channel: Channel, ports: Sequence[int], frame: bytes, queue: Optional[int] = None) -> None:
         """Out of these ports."""
         if ports:
-            self.send(channel, [lambda xid: flows.packet_out(xid, ports, frame, queue)])
+            channel.post(flows.packet_out(0, ports, frame, queue))
 
 
 def _added(flow: flows.Flow) -> Build:

@@ -15,20 +15,20 @@ import asyncio
 import json
 import os
 import secrets
-import signal
 import ssl
 import sys
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from .. import commandline
-from ..ending import end
+from ..address import parse_place
+from ..ending import end, told
 from ..secure import add_tls_options, context, read_private
 from ..watched import Watched
 from .client import Client, Share, ServiceError
 from .desk import Desk, Ticker
 from .link import Link
 from .model import Tables
-from .rights import KEY_MIN, Rights, from_uri, make_token, serial_of
+from .rights import KEY_MIN, from_uri, make_token, serial_of
 from .usage import UsageLog
 
 
@@ -68,7 +68,7 @@ async def _serve(args: argparse.Namespace) -> int:
     # What needs aiohttp: a tenant's own commands do without.
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
     from .server import Server, Settings                # pylint: disable=import-outside-toplevel
-    host, _, port = args.listen.rpartition(':')
+    host, port = parse_place(args.listen, '--listen')
     desk = Desk(Link(args.switch, _context(args, False)),
                 Tables(*_tables(args.tables), args.then),
                 UsageLog(args.usage, args.usage_bytes) if args.usage else None)
@@ -77,11 +77,9 @@ async def _serve(args: argparse.Namespace) -> int:
     http = HttpServer(HttpSettings(_context(args, True), 32, 8, args.address_rate, 2 * args.address_rate, args.seconds,
                                    'ofqos-tenant'))
     Server(http, desk, Settings(keys, revoked, args.rate, 2 * args.rate))
-    over = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, over.set)
+    over = told()
     ticker = asyncio.ensure_future(Ticker(desk, args.interval, http.settings.say).run())
-    print(f'listening at {host}:{await http.start(host.strip("[]"), int(port))}', flush=True)
+    print(f'listening at {host}:{await http.start(host, port)}', flush=True)
     await over.wait()
     await end([ticker])
     await http.stop()

@@ -174,7 +174,7 @@ class Desk:
                 if not found or (entry.counters.bytes < int(found[1], 16) and self.clock() < int(found[2], 16)):
                     continue
                 flows = await self.link.flows(0x54 << 56, 0xff << 56) if flows is None else flows
-                direction = 'in' if entry.config.params.get('direction') else 'out'
+                direction = entry.direction
                 table = self.tables.sends if direction == 'in' else self.tables.receives
                 changes: List[Change] = [
                     (DELETE_STRICT, f) for f in flows

@@ -197,10 +197,6 @@ class Holdings:
         return -(-total * groups // PPM) + sum(t.rate for t in self.transfers if t.direction == direction)
 
 
-def _direction(entry: Entry) -> str:
-    return 'in' if entry.config.params.get('direction') else 'out'
-
-
 def _whole(entry: Entry, name: str) -> int:
     value = entry.config.params.get(name)
     return value if isinstance(value, int) else 0
@@ -221,7 +217,7 @@ def holdings(rights: Rights, tables: Tables, classes: Sequence[Entry], flows: Se
                 (flow.queue - rights.queue + 1, connection) not in has.connections:
             has.connections.append((flow.queue - rights.queue + 1, connection))
     for entry in classes:
-        direction, params, number = _direction(entry), entry.config.params, entry.class_id
+        direction, params, number = entry.direction, entry.config.params, entry.class_id
         if number == 0:
             has.total[direction] = _whole(entry, 'rate')
         elif number in rights.transfer_queues:

@@ -38,8 +38,8 @@ class UsageLog:
         there: Dict[Key, Counts] = {}
         for entry in classes:
             if entry.class_id:
-                c, direction = entry.counters, 'in' if entry.config.params.get('direction') else 'out'
-                there[entry.port, entry.class_id, direction] = c.bytes, c.packets, c.drops
+                c = entry.counters
+                there[entry.port, entry.class_id, entry.direction] = c.bytes, c.packets, c.drops
         with self._lock:
             text = self._lines(now, there)
             if self._size() + len(text) > self.most // 2 and self._size():

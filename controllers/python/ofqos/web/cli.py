@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import signal
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Dict, List, Optional, Sequence
 
 from .. import commandline, secure
-from ..ending import end
+from ..address import parse_place
+from ..ending import end, told
 from ..guard import Guard, new_token
 from ..history.recorder import Recorder
 from ..history.store import LEAST_MB
@@ -90,14 +90,12 @@ async def serve(args: argparse.Namespace, config: Config) -> int:
     door = Door(http, Guard(args.token), Journal(args.log) if args.log else None, args.allow_changes)
     Server(net, desk, door, bool(tls) or args.behind_tls)
     Routes(door, None)
-    host, _, port = args.listen.rpartition(':')
+    host, port = parse_place(args.listen)
     own, asked = secure.switch_contexts(args.switch_certificate, args.switch_private_key, args.switch_ca_cert)
     switches = Switches([*config.switches, *args.switch, *args.connect], [*config.accept, *args.accept], tls=own, listen_tls=asked,
                         only_read=not args.allow_changes, up=net.up, down=net.down, heard=net.heard, turned=net.turned)
-    over = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, over.set)
-    got = await http.start(host.strip('[]'), int(port))
+    over = told()
+    got = await http.start(host, port)
     tasks = []
     try:
         async with switches:
@@ -143,9 +141,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(args: argparse.Namespace) -> None:
-    host, _, port = args.listen.rpartition(':')
-    if not host or not port.isdigit() or int(port) > 0xffff:
-        raise ValueError(f'--listen={args.listen}: write HOST:PORT, such as 127.0.0.1:8490')
+    parse_place(args.listen, '--listen')
     if not 0.2 <= args.interval <= 60:
         raise ValueError('--interval is 0.2 to 60 seconds')
     if args.history_mb is not None and args.history_mb < LEAST_MB:

@@ -2,11 +2,11 @@
 """All switches, the links between them, and what each view shows."""
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
-from typing import Any, Callable, Collection, Dict, FrozenSet, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
 from ..channel import Channel
+from ..ending import Tasks
 from ..errors import Away
 from ..history.recorder import Recorder
 from ..units import parse_rate
@@ -71,7 +71,7 @@ class Network:
         self.watches: Dict[int, Watch] = {}
         self.known: Dict[int, str] = {}         # also those that are away: datapath id -> name
         self.recorder: Optional[Recorder] = None
-        self._tasks: Set[asyncio.Task[None]] = set()
+        self._tasks = Tasks()
 
     # ------------------------------------------------------------------ switches come and go
 
@@ -80,9 +80,7 @@ class Network:
         watch = Watch(channel, self.hub, self.names.get(f'{dpid:016x}', ''), self.interval,
                       lambda: self._level(dpid), lambda: self._changed(dpid), self.recorder)
         self.watches[dpid] = watch
-        task = asyncio.get_running_loop().create_task(self._run(dpid, watch))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks.spawn(self._run(dpid, watch))
 
     async def _run(self, dpid: int, watch: Watch) -> None:
         try:

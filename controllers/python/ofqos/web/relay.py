@@ -48,7 +48,7 @@ class _Relay:
             return [wire.message(wire.T_ERROR, xid, _EPERM + raw[:64])]
         if kind == wire.T_EXPERIMENTER and body[:4] == struct.pack('!I', wire.ONF_EXPERIMENTER):
             return await self._bundle(raw, xid, body)
-        replies, = await self.channel.exchange([lambda own: wire.with_xid(raw, own)], SECONDS)
+        replies, = await self.channel.exchange([with_xid(raw)], SECONDS)
         return [wire.with_xid(reply, xid) for reply in replies]
 
     async def _bundle(self, raw: bytes, xid: int, body: bytes) -> List[bytes]:
