@@ -279,6 +279,34 @@ def test_does_not_read():
     run(work())
 
 
+def test_what_nobody_waits_for():
+    """It is sent in its order; a switch that reads none of it is let go before it fills the memory."""
+    async def work():
+        async with StandIn(1) as switch:
+            channel = await dial(switch.address, limits=SURE)
+            channel.post(wire.message(ECHO, 7))
+            await ask(channel)
+            assert [xid for kind, xid, _ in switch.heard if kind == ECHO] == [7]
+            kinds = [kind for kind, _, _ in switch.heard]
+            assert kinds.index(ECHO) < kinds.index(MULTIPART)
+            channel.close()
+            channel.post(wire.message(ECHO, 8))
+        over = asyncio.Event()
+
+        async def deaf(_reader, writer):
+            await over.wait()
+            writer.close()
+        server = await asyncio.start_server(deaf, '127.0.0.1', 0, limit=1 << 10)
+        channel = Channel(*await asyncio.open_connection(*server.sockets[0].getsockname()), 'a deaf switch', limits=SURE)
+        for _ in range(1000):
+            channel.post(wire.message(ECHO, 1, bytes(60_000)))
+            await asyncio.sleep(0)
+        assert 'has not read' in await channel.gone
+        over.set()
+        server.close()
+    run(work())
+
+
 def test_a_fault_of_the_callback_ends_the_connection(caplog):
     def fault(channel, raw):
         raise RuntimeError('oops')

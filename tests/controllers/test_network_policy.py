@@ -181,19 +181,21 @@ def test_shipped_profiles(name):
 
 @needs_dpctl
 def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
-    """Or has hung: what came of it says nothing of the policy, and is not remembered."""
+    """Or has hung, or says no end: what came of it says nothing of the policy, and is not remembered."""
     program, marker = tmp_path / 'dpctl', tmp_path / 'marker'
     program.write_text(f'#!/bin/sh\n[ -e {marker} ] && exec {binary("utils/dpctl/dpctl")} "$@"\n'
                        f'touch {marker}\neval "$WAY"\n')
     program.chmod(0o755)
     profile = policy.Profile('one.qos', 'htb class=0,rate=1mbit\n', (), 'one.qos')
     words = ('qos-apply', policy.FILE, 'port=1')
-    for way, said in ('kill -9 $$', 'ended by signal 9'), ('exec sleep 60', 'neither asked nor ended'):
+    for way, said in (('kill -9 $$', 'ended by signal 9'), ('exec sleep 60', 'neither asked nor ended'),
+                      ('exec yes', 'said more than 10000 bytes')):
         monkeypatch.setenv('WAY', way)
         marker.unlink(missing_ok=True)
         dpctl = Dpctl(str(program))
         with monkeypatch.context() as patch:
             patch.setattr('ofqos.network.dpctl._SECONDS', 0.5)
+            patch.setattr('ofqos.network.dpctl._MOST_BUNDLE', 10000)
             with pytest.raises(NotRendered, match=said):
                 run(dpctl.render(words, profile, nothing.Nothing(())))
         assert run(dpctl.render(words, profile, nothing.Nothing(()))).steps

@@ -169,7 +169,7 @@ class Reserve:
             self.say('settled')
         if self.changed:
             self.changed = False
-            self.forward()
+            await self.forward()
         if self.unsaved and self.set.state:
             await asyncio.to_thread(state.save, self.set.state, [*self.engine.reservations.values(),
                                                                  *self.engine.remembered.values()], self.engine.gone)
@@ -338,10 +338,10 @@ class Reserve:
         """Hosts are asked who has it; the answer is learnt."""
         self.flood(hosts.question(address), time.monotonic())
 
-    def forward(self) -> None:
+    async def forward(self) -> None:
         """Packets without a reservation go by the fewest hops.  While links are still being found
         nothing is taken away that led somewhere."""
-        wanted = hosts.others(self.hosts, self.engine.graph)
+        wanted = await asyncio.to_thread(hosts.others, self.hosts, self.engine.graph)
         for switch, channel in self.there.items():
             old, new = self.forwarding.get(switch, set()), wanted.get(switch, set())
             if not self.engine.settled:

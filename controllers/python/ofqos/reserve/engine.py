@@ -169,8 +169,8 @@ class Engine:
         closed = avoid | {place for place, _ in self.graph.links() if not self.usable(place)}
         closed |= {a for a, b in self.graph.links() if not self.usable(b)}
         try:
-            path = choose(self.graph, self.books, who.source, who.sink, who.rate, self.k, who.id,
-                          frozenset(closed))
+            path = await asyncio.to_thread(     # a second in a network of a thousand switches
+                choose, self.graph, self.books, who.source, who.sink, who.rate, self.k, who.id, frozenset(closed))
         except NoRoom as error:
             raise self._no_room(error, who.rate) from error
         if len(path) > MOST_HOPS:
@@ -346,7 +346,6 @@ class Engine:
         for who in list(self.reservations.values()):
             if who.path is None:
                 await self._try(who)
-                await asyncio.sleep(0)      # others have a turn, too
 
     def _stands(self, path: Path, but: AbstractSet[Place] = frozenset()) -> bool:
         """Nothing is known to the contrary.  A host's port that is down, or a switch that is away,

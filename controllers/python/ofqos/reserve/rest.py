@@ -172,13 +172,13 @@ class Server:
         rate = parse_rate(asked['rate']) if 'rate' in asked else 0
         source, sink = [await self.place(words.end(asked[key])) for key in ('from', 'to')]
 
-        def found() -> Any:
+        async def found() -> Any:
             engine = self.app.engine
             return [{'path': hops(path), 'free': max(0, free), 'link': str(lane.place),
                      'direction': 'in' if lane.inward else 'out',
                      'fits': free >= rate and self.is_up(path)}
-                    for path, free, lane in paths(engine.graph, engine.books, source, sink,
-                                                  engine.k)]
+                    for path, free, lane in await asyncio.to_thread(paths, engine.graph, engine.books, source, sink,
+                                                                    engine.k)]
         return 200, await self.app.call(found)
 
     def is_up(self, path: Path) -> bool:
