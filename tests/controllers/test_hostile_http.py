@@ -184,7 +184,7 @@ def reservations(faults, guard):
         from ofqos.reserve import app, rest
         from ofqos.reserve.settings import Settings
         from ofqos.switches import Switches
-        made.append(app.Reserve(Settings(), asyncio.get_event_loop(), Switches(), lambda event, **more: None))
+        made.append(app.Reserve(Settings(), Switches(), lambda event, **more: None))
         made[0].start()
         rest.Server(made[0], Door(http, guard))
     with served(faults, add) as port:
