@@ -35,7 +35,8 @@ class Printer:
 
 
 def leave(status: int = 0) -> NoReturn:
-    """The end of a process with a Printer: Python's own end would wait for it, and whom it prints to may not read."""
+    """The end of a process with a Printer: Python's own end takes the lock of stdout, which the Printer keeps while nobody
+    reads."""
     os._exit(status)
 
 
