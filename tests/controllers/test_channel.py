@@ -232,6 +232,27 @@ def test_no_answer():
     run(work())
 
 
+def test_a_long_answer():
+    """What takes the switch long, such as the commit of 10,000 queues, keeps others waiting, and ends nobody's connection."""
+    mute = []
+
+    async def work():
+        async with StandIn(1, lambda *_: b'' if mute else None) as switch:
+            channel = await dial(switch.address, limits=Limits(seconds=0.2, probe=0.1))
+            mute.append(True)
+            tasks = [asyncio.ensure_future(channel.exchange([], seconds)) for seconds in (20, None)]
+            with pytest.raises(Away, match='no answer within 0.1 s'):
+                await channel.exchange([], 0.1)             # it may be waited less
+            await asyncio.sleep(0.8)
+            assert not channel.gone.done() and not any(task.done() for task in tasks)
+            mute.clear()
+            switch.say(b''.join(switch.usual(kind, xid, body) for kind, xid, body in switch.heard if kind == BARRIER))
+            assert await asyncio.wait_for(asyncio.gather(*tasks), 5) == [[], []]
+            mute.append(True)
+            assert 'silent' in await asyncio.wait_for(channel.gone, 5)
+    run(work())
+
+
 def test_silence():
     """A peer that says nothing any more, half a message or not, is asked once and then let go."""
     async def work():

@@ -91,6 +91,7 @@ class Channel:
         self._draining = asyncio.Lock()         # before Python 3.11 only one may wait
         self._last = loop.time()                # when a whole message came
         self._probed = False
+        self._patient = 0                       # exchanges that take the switch long: all others wait behind them
         self._watch = loop.call_later(limits.probe, self._look)
         self._task = loop.create_task(self._run())
 
@@ -174,11 +175,14 @@ class Channel:
         loop = asyncio.get_running_loop()
         left = self._last + self.limits.probe * (2 if self._probed else 1) - loop.time()
         if left <= 0:
-            if self._probed:
+            if self._probed and self._patient:  # what it does now it does before it answers
+                left = self.limits.probe
+            elif self._probed:
                 self.close(f'silent for {2 * self.limits.probe:g} s')
                 return
-            self._probed, left = True, self.limits.probe
-            self._writer.write(wire.message(ECHO_REQUEST, 0))
+            else:
+                self._probed, left = True, self.limits.probe
+                self._writer.write(wire.message(ECHO_REQUEST, 0))
         self._watch = loop.call_later(max(left, 0.01), self._look)
 
     # ------------------------------------------------------------------ sending
@@ -215,9 +219,13 @@ class Channel:
         waiting = _Waiting(set(xids), xids[-1], asyncio.get_running_loop().create_future())
         stream = wrap([build(xid) for build, xid in zip(builds, own)])
         self._waiting.update(dict.fromkeys(xids, waiting))
+        patient = patience > self.limits.seconds
         self._asked += 1
+        self._patient += patient
         try:
             await self.send(stream + wire.barrier(waiting.last))
+            while not patient and patience >= self.limits.seconds and self._patient and not waiting.over.done():
+                await asyncio.wait((waiting.over,), timeout=patience)
             if not await asyncio.wait_for(waiting.over, patience):
                 raise self._away()
         except asyncio.TimeoutError:
@@ -226,6 +234,7 @@ class Channel:
                 self.close(why)
             raise self._away(why) from None
         finally:
+            self._patient -= patient
             self._asked -= 1
             self._size -= waiting.size
             for xid in xids:

@@ -21,19 +21,14 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 from .. import commandline, secure
 from ..address import parse_address
 from ..channel import Channel
-from ..units import parse_rate
 from . import words
-from .difference import Difference, difference, recovered
-from .model import Network, Pair, Problems
-from .plan import LEAVES, Box, plan
-from .read import oversold_whole, read
-from .state import State, assigned, between, default_path, load, locked, save
-from .switch import Failure, Place, Unsure, carry_out, find_ports, look, measure, with_switch
+from .carry import REMEMBERED, Task, carry
+from .plan import LEAVES
+from .read import read
+from .state import State, default_path, load
+from .switch import Failure, Place, Unsure, find_ports, measure, with_switch
 
-MANY = 5_000            # messages, of which somebody who waits is told
-FEW = 10                # circuits, which may go without a question
 FILES = 'ShapedDevices.csv', 'network.json'
-REMEMBERED = {'connect': '', 'accept': '', 'core': 'core', 'edge': 'edge', 'download': '', 'upload': '', 'unlisted': '', 'leaf': 'fq_codel'}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -99,27 +94,6 @@ def _tls(args: argparse.Namespace) -> Tuple[Optional[ssl.SSLContext], Optional[s
     return secure.switch_contexts(args.certificate, args.private_key, args.ca_cert)
 
 
-def _rate(option: str, text: str) -> int:
-    try:
-        found = parse_rate(text) // 1000 * 1000
-    except ValueError as error:
-        raise ValueError(f'--{option}: {error}') from None
-    if not 10_000 <= found <= 10 ** 12:
-        raise ValueError(f'--{option}: {text} is not right; a rate from 10kbit to 1tbit is')
-    return found
-
-
-async def _box(channel: Channel, options: Dict[str, str]) -> Box:
-    numbers, speeds = await find_ports(channel, options['edge'], options['core'])
-    total = []
-    for option, speed in zip(('download', 'upload'), speeds):
-        if not options[option] and not speed:
-            raise ValueError(f'the port does not tell its speed: give --{option}, such as --{option} 1gbit')
-        total.append(_rate(option, options[option]) if options[option] else speed)
-    unlisted = _rate('unlisted', options['unlisted']) if options['unlisted'] else max(total)
-    return Box(numbers, Pair(*total), Pair(unlisted, unlisted), options['leaf'])
-
-
 # ------------------------------------------------------------------------------------ commands
 
 def _files(args: argparse.Namespace) -> Tuple[str, str]:
@@ -140,64 +114,10 @@ def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
     network, problems = read(*_files(args))
     if problems.errors:
         return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
-    if args.command == 'plan':
-        return _with(args, network, problems)
-    with locked(args.state):
-        return _with(args, network, problems)
-
-
-def _with(args: argparse.Namespace, network: Network, problems: Problems) -> Dict[str, Any]:
-    state = load(args.state)
-    options = _box_options(args, state)
-
-    async def do(channel: Channel) -> Dict[str, Any]:
-        box = await _box(channel, options)
-        switch = f'{channel.datapath_id:016x}'
-        if state.switch not in ('', switch):
-            raise ValueError(f'{args.state} is of switch {state.switch}, and this is {switch}: give each its own --state FILE')
-        made, numbers = await _difference(channel, network, box, state)
-        found = {**words.counts(network), 'switch': switch, 'box': words.box(options, box), **words.problems(problems, oversold_whole(network, box.total)),
-                 **words.difference(made), 'applied': False}
-        if args.command == 'apply':
-            if not args.force:
-                _keeps_most(state.network, network)
-            await _apply(channel, made, args.state, state, State(switch, options, numbers, network))
-            found['applied'] = True
-        return found
-    found: Dict[str, Any] = with_switch(_place(args, options), do)
+    options = _box_options(args, load(args.state))
+    task = Task(args.state, options, args.command == 'apply', getattr(args, 'force', False))
+    found: Dict[str, Any] = with_switch(_place(args, options), lambda channel: carry(channel, network, problems, task))[0]
     return found
-
-
-def _keeps_most(old: Network, new: Network) -> None:
-    """ValueError: a list that was cut off would leave its customers without their plans."""
-    gone = len(old.circuits.keys() - new.circuits.keys())
-    if gone > FEW and gone * 2 > len(old.circuits):
-        raise ValueError(f'{gone:,} of {len(old.circuits):,} circuits are not in the list any more; if that is meant, --force')
-
-
-async def _difference(channel: Channel, network: Network, box: Box, state: State) -> Tuple[Difference, Dict[str, int]]:
-    found = await look(channel, box.ports)
-    known = state.numbers or recovered(network, found.classes[0])
-    numbers = assigned(network, known, [{number: has.parent for number, has in tree.items()} for tree in found.classes])
-    ours = {number: key for key, number in known.items()}
-    return difference(plan(network, box, numbers), found, box, ours), numbers
-
-
-async def _apply(channel: Channel, made: Difference, path: str, old: State, new: State) -> None:
-    """A number that is in use is in the file at every moment, whatever happens meanwhile."""
-    if made.steps:
-        if old.numbers != new.numbers:
-            save(path, State(new.switch, new.box, between(old.numbers, new.numbers), old.network))
-        if len(made.steps) > MANY and sys.stderr.isatty():
-            print(f'sending {len(made.steps):,} messages; 10,000 circuits take the kernel some 20 s', file=sys.stderr)
-        try:
-            await carry_out(channel, made)
-        except Failure:
-            if old.numbers != new.numbers:
-                save(path, State(old.switch, old.box, old.numbers, old.network))
-            raise
-    if old.text() != new.text():
-        save(path, new)
 
 
 def show(args: argparse.Namespace) -> Dict[str, Any]:

@@ -112,8 +112,8 @@ def _mbit(value: int) -> str:
     return f'{value / MBIT:,.10g} Mbit/s'
 
 
-def oversold_whole(network: Network, total: Pair) -> List[str]:
+def oversold_whole(network: Network, total: Pair, dash: str = '--') -> List[str]:
     """What to say where the box's own ceilings are too low."""
     kept = guarantees(network, total)['']
-    return [f'{_mbit(kept.sum[way])} of {name} are guaranteed, and --{name} is {_mbit(total[way])}: each guarantee becomes '
+    return [f'{_mbit(kept.sum[way])} of {name} are guaranteed, and {dash}{name} is {_mbit(total[way])}: each guarantee becomes '
             f'{kept.percent[way]} % of what it was' for way, name in enumerate(('download', 'upload')) if kept.percent[way] < 100]

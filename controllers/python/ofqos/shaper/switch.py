@@ -18,8 +18,7 @@ from .model import Pair
 from .plan import COOKIE, COOKIE_MASK
 
 ASK, COMMIT = 120.0, 1800.0             # seconds
-# 65,000 circuits, both ways, are some 60 MB.  A switch that commits answers nothing behind the barrier, echo requests neither.
-LIMITS = Limits(answer=256 << 20, probe=COMMIT)
+LIMITS = Limits(answer=256 << 20)       # 65,000 circuits, both ways, are some 60 MB
 
 
 class Failure(Exception):
@@ -64,17 +63,17 @@ async def _first(switches: Switches, place: Place) -> Channel:
     return switches[next(iter(switches))]
 
 
-async def find_ports(channel: Channel, edge: str, core: str) -> Tuple[Pair, Pair]:
+async def find_ports(channel: Channel, edge: str, core: str, dash: str = '--') -> Tuple[Pair, Pair]:
     """By name or number -> their numbers and speeds, by way: downloads leave by `edge`.  ValueError."""
     found = ports.parse_ports(joined(await channel.ask(ports.ask_ports), 8)).values()
     made = []
     for option, text in ('edge', edge), ('core', core):
         port = next((p for p in found if text in (p.name, str(p.number))), None)
         if port is None:
-            raise ValueError(f'the switch has no port {text!r}: --{option} is one of {", ".join(p.name for p in found) or "none"}')
+            raise ValueError(f'the switch has no port {text!r}: {dash}{option} is one of {", ".join(p.name for p in found) or "none"}')
         made.append(port)
     if made[0].number == made[1].number:
-        raise ValueError(f'--edge and --core are the same port, {made[0].name}')
+        raise ValueError(f'{dash}edge and {dash}core are the same port, {made[0].name}')
     return Pair(made[0].number, made[1].number), Pair(made[0].speed, made[1].speed)
 
 
@@ -89,12 +88,12 @@ async def look(channel: Channel, numbers: Pair) -> Found:
 
 async def _dump(channel: Channel, port: int) -> List[Entry]:
     asked = await channel.ask(lambda xid: wire.ask_dump(xid, port), ASK)
-    return [entry for raw in asked for entry in parse_dump(raw[wire.HEADER.size + 16:])]
+    return await asyncio.to_thread(lambda: [entry for raw in asked for entry in parse_dump(raw[wire.HEADER.size + 16:])])
 
 
 async def _flows(channel: Channel) -> List[Flow]:
     asked = await channel.ask(lambda xid: flows.ask_flows(xid, COOKIE, COOKIE_MASK), ASK)
-    return [flow for raw in asked for flow in flows.parse_flows(raw[wire.HEADER.size + 8:])]
+    return await asyncio.to_thread(lambda: [flow for raw in asked for flow in flows.parse_flows(raw[wire.HEADER.size + 8:])])
 
 
 async def carry_out(channel: Channel, made: Difference) -> None:
