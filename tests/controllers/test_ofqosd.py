@@ -51,7 +51,7 @@ def test_help_and_version():
 
 
 @pytest.mark.parametrize('text, line, why', [
-    ('users: u\nswitches: {connect: [unix:/x]}\n', 1, 'name network, web, metrics or reserve'),
+    ('users: u\nswitches: {connect: [unix:/x]}\n', 1, 'name network, web, metrics, reserve or shaper'),
     ('users: u\nweb: {}\n', 1, 'switches is missing'),
     ('users: u\nweb: {}\nswitches: {}\n', 3, 'no switch'),
     ('users: u\nweb: {}\nswitches: {connect: [br0]}\n', 3, "'br0' is no unix:PATH"),
@@ -134,16 +134,18 @@ def test_one_connection_for_all(rack):
 @rooted
 def test_the_api_and_its_client(rack, tmp_path):
     """What the description says is what there is; the client and the command do it."""
-    with Ofqosd(text(rack, 'web: {changes: yes, interval: 0.2}\nmetrics: {}\nnetwork: {settle: 0.5}\nreserve: {}\n'), USERS) as daemon:
+    shaper = 'shaper: {switch: 2, devices: ShapedDevices.csv, network: network.json, core: r2a, edge: r2b}\n'
+    with Ofqosd(text(rack, f'web: {{changes: yes, interval: 0.2}}\nmetrics: {{}}\nnetwork: {{settle: 0.5}}\nreserve: {{}}\n{shaper}'), USERS) as daemon:
+        assert 'network.json: No such file' in until(lambda: daemon.events('subscribers not applied'))[0]['why']
         said = daemon.ask('GET', '/api/openapi.json', '')
         assert said == api.description()
         known = daemon.ask('GET', '/nothing', '', status=404)['error'].partition('there is: ')[2].split(', ')
         assert {path for path in known if path not in ('/', '/static/{name}')} == set(said['paths'])
         for operation in api.OPERATIONS:            # each is there, and asks for a token if it says so
             path = operation.path.replace('{dp}', ONE).replace('{id}', '1' if 'changes' in operation.path else 'x' * 16)
-            body = {} if operation.method == 'POST' else None
+            body = {} if operation.method in ('POST', 'PUT') else None
             if operation.right and operation.name not in ('reservations', 'sign_in'):
-                daemon.ask(operation.method, path.replace('{name}', 'x'), '', body, 401)
+                daemon.ask(operation.method, path.replace('{name}', 'x').replace('{circuit}', 'x'), '', body, 401)
         client = Client(f'http://127.0.0.1:{daemon.port}', ALICE)
         until(lambda: [s['up'] for s in client.view(view='network')['switches']], wanted=lambda up: up == [True, True])
         until(lambda: client.view(view=f'switch/{ONE}')['total'], wanted=lambda n: n >= 2)

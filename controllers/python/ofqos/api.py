@@ -16,7 +16,7 @@ _TYPES: Dict[str, Dict[str, Any]] = {
 
 
 class Operation(NamedTuple):
-    """`path` has its fields in braces; `takes`: of the query, or of the body where the method is POST."""
+    """`path` has its fields in braces; `takes`: of the query, or of the body where the method is POST or PUT."""
     name: str
     method: str
     path: str
@@ -71,6 +71,15 @@ OPERATIONS: Tuple[Operation, ...] = (
         ('policy', 'text'), ('canary', 'yes?'))),
     Operation('policy_rollback', 'POST', '/api/policy/rollback', 'Back to an earlier revision', 'policy', (
         ('revision', 'number?'), ('canary', 'yes?'))),
+    Operation('subscribers', 'GET', '/api/subscribers', 'Sites and circuits, and what they do now', 'see', (
+        ('site', 'text?'), ('first', 'number?'), ('second', 'number?'), ('rows', 'number?'), ('find', 'text?'), ('sort', 'text?'))),
+    Operation('subscribers_csv', 'GET', '/api/subscribers.csv', 'Each circuit, its rates and its bytes, for billing', 'see'),
+    Operation('subscribers_apply', 'POST', '/api/subscribers/apply', 'The lists again', 'policy', (('force', 'yes?'), *_DRY)),
+    Operation('subscriber', 'GET', '/api/subscribers/{circuit}', 'One circuit', 'see'),
+    Operation('subscriber_change', 'PUT', '/api/subscribers/{circuit}', "A circuit's plan, which wins over the list", 'rates', (
+        ('guarantee', 'object?'), ('ceiling', 'object?'), ('addresses', 'list?'), ('parent', 'text?'), ('name', 'text?'),
+        ('as_listed', 'yes?'), *_DRY)),
+    Operation('subscriber_remove', 'DELETE', '/api/subscribers/{circuit}', 'Takes it away, though it may be in the list', 'rates'),
     Operation('topology', 'GET', '/topology', 'Switches, links and hosts', ''),
     Operation('paths', 'GET', '/paths', 'Paths between two ends', '', (('from', 'text'), ('to', 'text'), ('rate', 'text?'))),
     Operation('reservations', 'GET', '/reservations', 'All of them', ''),

@@ -60,7 +60,7 @@ class Client:
         for field in operation.in_path:
             path = path.replace('{%s}' % field, urllib.parse.quote(str(given.pop(field)), safe=''))
         body = None
-        if operation.method == 'POST':
+        if operation.method in ('POST', 'PUT'):
             body = json.dumps(given).encode()
         elif given:
             path += '?' + urllib.parse.urlencode(given)

@@ -236,6 +236,10 @@ class Alerts:
                        reservation=str(more['name']))
         elif event in ('moved', 'removed', 'found') and 'name' in more:
             self.end(('reservation', more['name']))
+        elif event == 'subscribers not applied':
+            self.begin('subscribers', 'SubscribersNotApplied', f'the lists of subscribers are not in force: {why}', dp=str(more['switch']))
+        elif event == 'subscribers applied':
+            self.end('subscribers')
         elif event in ('refused', 'failed', 'turned away', 'not mended'):
             self.once({'refused': 'Refused', 'turned away': 'TurnedAway'}.get(event, 'Failed'), f'{event}: {why}')
         elif event == 'mended':

@@ -28,6 +28,7 @@ from ..network.rest import NotDone, Routes
 from ..network.service import Options
 from ..reserve import rest
 from ..reserve.app import Reserve
+from ..shaper.service import Shaper
 from ..switches import Switches
 from ..web.change import Desk, Profiles
 from ..web.network import Network, links_of
@@ -37,10 +38,13 @@ from ..web.topology import EVERY, follow
 from .alerts import Alerts
 from .counts import Counts
 from .settings import Settings, contexts
+from .subscribers import Subscribers
+from .subscribersapi import Routes as SubscriberRoutes
 
 LIMITS = Limits(answer=64 << 20)        # 65,519 queues with schedulers, names and promises are 20 MB; the page asks as well
 LOG, JOINING = 'changes.log', 'switches.json'     # below the state directory
-_BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'not reached', 'broken', 'alerts not sent', 'alerts lost'))
+_BAD = frozenset(('refused', 'failed', 'switch away', 'turned away', 'not reached', 'broken', 'alerts not sent', 'alerts lost',
+                  'subscribers not applied'))
 
 
 class Daemon:
@@ -55,7 +59,7 @@ class Daemon:
         self.guard = Guard(settings.users)
         viewers = settings.web.viewers if settings.web else 0
         self.http = HttpServer(HttpSettings(tls, 2 * viewers + 128, address_rate=MANY, address_burst=MANY, name='ofqosd'))
-        changes = bool(settings.network or settings.reserve or settings.web and settings.web.changes)
+        changes = bool(settings.network or settings.reserve or settings.shaper or settings.web and settings.web.changes)
         self.journal = Journal(os.path.join(settings.state, LOG))
         self.door = Door(self.http, self.guard, self.journal)
         joining = Joining(os.path.join(settings.state, JOINING)) if settings.switches.approve else None
@@ -68,9 +72,11 @@ class Daemon:
         self.ends: List[Callable[[], Any]] = []         # what is done at the end, the last one first
         self.alerts = self._alerts()
         self.counts: Optional[Counts] = None
+        self.pages: Optional[Server] = None
         self.net = self._page() if settings.web else None
         self.policy = self._policy()
         self.reserve = self._reserve()
+        self.shaper = self._shaper()
         if settings.metrics:
             self._metrics()
 
@@ -88,7 +94,7 @@ class Daemon:
             path = self.set.history.file or os.path.join(self.set.state, 'history.db')
             net.recorder = Recorder(path, self.set.history.megabytes, lambda level, text: net.hub.tell(level, 'history', text))
         desk = Desk(net, Profiles(web.profiles), Dpctl(self.set.dpctl))
-        Server(net, desk, Door(self.http, self.guard, self.journal, web.changes), bool(self.set.tls.certificate) or self.set.behind_tls)
+        self.pages = Server(net, desk, Door(self.http, self.guard, self.journal, web.changes), bool(self.set.tls.certificate) or self.set.behind_tls)
         self.switches.followers.append(net)
         self.door.permitted = net.permitted
         return net
@@ -129,6 +135,19 @@ class Daemon:
         made = Reserve(self.set.reserve, self.switches, self.say)
         self.served = rest.Server(made, self.door)
         self.ends.append(made.stop)
+        return made
+
+    def _shaper(self) -> Optional[Shaper]:
+        if not self.set.shaper:
+            return None
+        made = Shaper(self.set.shaper, self.set.state, self.switches, self.say)
+        shown = Subscribers(made, self.net)
+        SubscriberRoutes(shown, self.door, self.pages, self.pages.desk if self.pages else None)
+        self.switches.followers.append(made)
+        if self.net:
+            net = self.net
+            net.more = shown
+            made.changed = lambda: net.hub.changed(lambda view: view.kind in shown.kinds)
         return made
 
     def _alerts(self) -> Optional[Alerts]:
@@ -190,6 +209,8 @@ class Daemon:
             self.ends.append(self.net.recorder.end)
         if self.reserve:
             self.reserve.start()
+        if self.shaper:
+            self.tasks.append(asyncio.ensure_future(self.shaper.run()))
         if self.net and self.set.web and self.set.web.topology:
             self.tasks.append(asyncio.ensure_future(follow(self.set.web.topology, self.net)))
         elif self.net and self.reserve:
@@ -203,7 +224,9 @@ class Daemon:
             await asyncio.sleep(EVERY)
 
     def reload(self) -> None:
-        """The policy file is read again; users are by themselves."""
+        """The policy file and the lists are read again; users are by themselves."""
+        if self.shaper:
+            self.shaper.again('SIGHUP')
         if self.policy:
             self.policy.reload()
 

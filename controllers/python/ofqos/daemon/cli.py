@@ -31,7 +31,7 @@ async def _run(args: argparse.Namespace) -> None:
     from .settings import load          # pylint: disable=import-outside-toplevel
     found = load(args.file)
     if args.check:
-        names = [name for name in ('network', 'web', 'history', 'metrics', 'reserve', 'alerts') if getattr(found, name)]
+        names = [name for name in ('network', 'web', 'history', 'metrics', 'reserve', 'shaper', 'alerts') if getattr(found, name)]
         print(f'{args.file}: right: {", ".join(names)} for '
               f'{len(found.switches.connect)} switches that are named and {len(found.switches.accept)} places to connect to')
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +14,9 @@ from ..address import parse_address, parse_place
 from ..history.store import LEAST_MB
 from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
+from ..shaper.carry import rate_of
+from ..shaper.plan import LEAVES
+from ..shaper.service import Settings as ShaperSettings
 from ..web.network import Link, parse_link
 from .alerts import Mail, Settings as AlertSettings, Webhook
 
@@ -88,6 +92,7 @@ class Settings:
     history: Optional[HistorySettings] = None
     metrics: Optional[MetricsSettings] = None
     reserve: Optional[reserve.Settings] = None
+    shaper: Optional[ShaperSettings] = None
     alerts: Optional[AlertSettings] = None
 
     @property
@@ -151,13 +156,14 @@ class _Reader:
         readers: Dict[str, Callable[[Part], Any]] = {
             'users': self.path, 'listen': self.listen, 'tls': self.tls, 'behind-tls': self.flag, 'state': self.path,
             'dpctl': self.path, 'switches': self.switches, 'network': self.network, 'web': self.web,
-            'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve, 'alerts': self.alerts}
+            'history': self.history, 'metrics': self.metrics, 'reserve': self.reserve,
+            'shaper': lambda part: self.shaper(part, parts['switches']), 'alerts': self.alerts}
         made = Settings(state=commandline.state('ofqosd'))
         parts = whole.keys(readers, needed=('users', 'switches'))
         for key, part in parts.items():
             setattr(made, key.replace('-', '_'), readers[key](part))
-        if not (made.network or made.web or made.metrics or made.reserve):
-            raise whole.wrong('nothing is to be done: name network, web, metrics or reserve')
+        if not (made.network or made.web or made.metrics or made.reserve or made.shaper):
+            raise whole.wrong('nothing is to be done: name network, web, metrics, reserve or shaper')
         if made.history and not made.web:
             raise parts['history'].wrong('history is kept for the page: name web, too')
         return made
@@ -256,6 +262,26 @@ class _Reader:
                               for place, rate in self.said(value, partial(reserve.checked, key, {name: value.node.value})).items()}
             else:
                 setattr(made, key, self.said(each, partial(reserve.checked, key, self.plain(each))))
+        return made
+
+    def shaper(self, part: Part, switches: Part) -> ShaperSettings:
+        options = 'core', 'edge', 'download', 'upload', 'unlisted', 'leaf'
+        keys = part.keys(('switch', 'devices', 'network', *options), needed=('switch', 'devices', 'network', 'core', 'edge'))
+        named = {name: dp for dp, name in self.switches(switches).names.items()}
+        text = keys['switch'].text(r'\S{1,60}', "a switch's name or datapath id")
+        if text not in named and not re.fullmatch(r'[0-9A-Fa-f:]{1,23}', text):
+            raise keys['switch'].wrong(f'{text} is no datapath id, and none of switches.names: {", ".join(named) or "there are none"}')
+        made = ShaperSettings(int(named.get(text) or self.datapath(keys['switch'], text), 16), self.path(keys['devices']), self.path(keys['network']))
+        for key in options:
+            if key in keys and key == 'leaf':
+                made.options[key] = keys[key].one_of(*LEAVES)
+            elif key in keys and key in ('core', 'edge'):
+                made.options[key] = keys[key].text(r'\S{1,60}', "a port's name or number")
+            elif key in keys:
+                made.options[key] = keys[key].text(r'\S{1,40}', 'a rate, such as 1gbit')
+                self.said(keys[key], partial(rate_of, key, made.options[key]))
+        if made.options['core'] == made.options['edge']:
+            raise keys['edge'].wrong('core and edge are the same port')
         return made
 
     def alerts(self, part: Part) -> AlertSettings:

@@ -14,7 +14,7 @@ from .model import MOST_CLASSES, Circuit, Pair, Prefix, Problems, rate, read_tex
 NEEDED = ('circuit id', 'ipv4', 'ipv6', 'parent node', 'download min mbps', 'upload min mbps', 'download max mbps',
           'upload max mbps')
 _LATER = ('parent node id', 'anchor node id')       # columns that rows of older lists lack below a newer header
-_MOST_ADDRESSES = 64                                # of a device
+MOST_ADDRESSES = 64                                 # of a device
 _MOST_ROWS = 4 * MOST_CLASSES
 
 
@@ -132,19 +132,28 @@ def _circuit(file: str, row: _Row, problems: Problems) -> Optional[Circuit]:
 def _addresses(file: str, row: _Row, version: int, problems: Problems) -> List[Prefix]:
     found, column = [], f'IPv{version}'
     texts = [text.strip() for text in row.cells[column.lower()].split(',') if text.strip()]
-    if len(texts) > _MOST_ADDRESSES:
-        problems.error(file, row.line, column, f'{len(texts)} addresses; a device has {_MOST_ADDRESSES} at most')
+    if len(texts) > MOST_ADDRESSES:
+        problems.error(file, row.line, column, f'{len(texts)} addresses; a device has {MOST_ADDRESSES} at most')
         return []
     for text in texts:
         try:
-            net = ipaddress.ip_network(text)
-            if net.version != version:
-                raise ValueError(f'it belongs into the column IPv{net.version}')
-            found.append(Prefix(version, int(net.network_address), net.prefixlen))
+            made = prefix_of(text)
+            if made.version != version:
+                raise ValueError(f'{shown(text)} is not right: it belongs into the column IPv{made.version}')
+            found.append(made)
         except ValueError as error:
-            why = f'its network is {ipaddress.ip_network(text, strict=False)}' if 'host bits' in str(error) else str(error)
-            problems.error(file, row.line, column, f'{shown(text)} is not right: {why}')
+            problems.error(file, row.line, column, str(error))
     return found
+
+
+def prefix_of(text: str) -> Prefix:
+    """ValueError says what is wrong."""
+    try:
+        net = ipaddress.ip_network(text)
+    except ValueError as error:
+        why = f'its network is {ipaddress.ip_network(text, strict=False)}' if 'host bits' in str(error) else str(error)
+        raise ValueError(f'{shown(text)} is not right: {why}') from None
+    return Prefix(net.version, int(net.network_address), net.prefixlen)
 
 
 def _joined(file: str, first: Circuit, more: Circuit, problems: Problems) -> Circuit:

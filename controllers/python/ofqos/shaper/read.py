@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import ipaddress
+import math
 import os
 from typing import Dict, List, Optional, Tuple
 
@@ -15,8 +16,18 @@ UNLISTED_RATE = 1_000_000   # guaranteed to what is not in the list, together
 
 
 def read(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
+    network, problems = lists(devices_path, sites_path)
+    check(network, devices_path, sites_path, problems)
+    return network, problems
+
+
+def lists(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
+    """As they are: what is wrong between them is found by check()."""
     problems = Problems()
-    network = Network(sites.read(sites_path, problems), devices.read(devices_path, problems))
+    return Network(sites.read(sites_path, problems), devices.read(devices_path, problems)), problems
+
+
+def check(network: Network, devices_path: str, sites_path: str, problems: Problems) -> None:
     file = os.path.basename(devices_path)
     _parents(file, network, problems)
     _overlaps(file, network, problems)
@@ -27,14 +38,23 @@ def read(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
         for name, site in network.sites.items():
             _oversold(os.path.basename(sites_path), site.line, name, site.ceiling, kept[name], problems)
     problems.sort()
-    return network, problems
+
+
+def _place(circuit: Circuit) -> str:
+    """Of a circuit, in a message about another one"""
+    return f'line {circuit.line}' if circuit.line else 'changed over the API'
+
+
+def whose(circuit: Circuit) -> str:
+    """What is not in a line of the list says whose it is."""
+    return '' if circuit.line else f'circuit {shown(circuit.id)}, changed over the API: '
 
 
 def _parents(file: str, network: Network, problems: Problems) -> None:
     for circuit in network.circuits.values():
         if circuit.parent and circuit.parent not in network.sites:
             near = difflib.get_close_matches(circuit.parent, network.sites, 1) if len(problems.errors) < 100 else []
-            problems.error(file, circuit.line, 'Parent Node', f'there is no node {shown(circuit.parent)}' +
+            problems.error(file, circuit.line, 'Parent Node', f'{whose(circuit)}there is no node {shown(circuit.parent)}' +
                            (f': did you mean {near[0]}?' if near else ''))
 
 
@@ -50,16 +70,17 @@ def covers(outer: Prefix, inner: Prefix) -> bool:
 
 def _overlaps(file: str, network: Network, problems: Problems) -> None:
     """In order, a prefix comes behind those that cover it."""
-    every = sorted((prefix, circuit.line, circuit) for circuit in network.circuits.values() for prefix in circuit.addresses)
+    every = [(prefix, circuit) for circuit in network.circuits.values() for prefix in circuit.addresses]
+    every.sort(key=lambda each: (each[0], each[1].line))
     open_: List[Tuple[Prefix, Circuit]] = []
-    for prefix, _, circuit in every:
+    for prefix, circuit in every:
         while open_ and not covers(open_[-1][0], prefix):
             open_.pop()
         for outer, other in reversed(open_):
             if other is not circuit:
-                first, second = sorted(((circuit, prefix), (other, outer)), key=lambda each: each[0].line)
-                problems.error(file, second[0].line, f'IPv{prefix.version}', f'{text_of(second[1])} is circuit {shown(first[0].id)}\'s, too'
-                               f' (line {first[0].line}: {text_of(first[1])})')
+                first, second = sorted(((circuit, prefix), (other, outer)), key=lambda each: each[0].line or math.inf)
+                problems.error(file, second[0].line, f'IPv{prefix.version}', f'{whose(second[0])}{text_of(second[1])} is circuit {shown(first[0].id)}\'s, too'
+                               f' ({_place(first[0])}: {text_of(first[1])})')
                 break
         open_.append((prefix, circuit))
 

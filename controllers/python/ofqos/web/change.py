@@ -10,7 +10,7 @@ import os
 import re
 import time
 from dataclasses import dataclass, field, replace
-from typing import Any, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Awaitable, Callable, Deque, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from .. import table, wire
 from ..channel import Channel, joined
@@ -84,6 +84,7 @@ class Change:
     made: Sequence[Request] = ()
     profiles: Mapping[int, str] = field(default_factory=dict)
     rules: Sequence[str] = ()           # of dpctl's qos-map, that were added
+    take_back: Optional[Callable[[], Awaitable[None]]] = None       # of another service, in the place of `back`
     time: float = field(default_factory=time.time)
     undone: bool = False
     before: Optional[Mapping[str, Any]] = None      # what its queue did when it was made,
@@ -324,9 +325,10 @@ class Desk:
         return 'somebody else'
 
     def keep(self, dp: str, port: int, what: str, by: str, back: Sequence[Request] = (), made: Sequence[Request] = (),
-             profiles: Optional[Mapping[int, str]] = None, rules: Sequence[str] = ()) -> Change:
+             profiles: Optional[Mapping[int, str]] = None, rules: Sequence[str] = (),
+             take_back: Optional[Callable[[], Awaitable[None]]] = None) -> Change:
         """It was made: it is told, and can be taken back."""
-        change = Change(next(self._ids), dp, port, what, by, back, made, profiles or {}, rules)
+        change = Change(next(self._ids), dp, port, what, by, back, made, profiles or {}, rules, take_back)
         if made:
             change.before = self._figures(change)
             asyncio.get_running_loop().call_later(MEASURED, self._measure, change)
@@ -360,7 +362,9 @@ class Desk:
         if change.undone:
             raise Bad('it is taken back already')
         watch = self.net[change.dp]
-        if change.profiles:
+        if change.take_back:
+            await change.take_back()
+        elif change.profiles:
             for port, text in change.profiles.items():
                 await self.dpctl.run(watch.channel, ['qos-apply', '@before.qos', f'port={port}'], ['--json'], True,
                                      {'before.qos': text})

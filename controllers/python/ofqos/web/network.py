@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Collection, Dict, FrozenSet, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, FrozenSet, List, Optional, Protocol, Sequence, Tuple
 
 from ..channel import Channel
 from ..ending import Tasks
@@ -24,6 +24,16 @@ class Link:
     a: End
     b: End
     rate: int = 0
+
+
+class More(Protocol):
+    """Views of another service, which live on one switch's queues"""
+    kinds: Collection[str]
+
+    @property
+    def dpid(self) -> int: ...
+
+    def show(self, view: View) -> Optional[Dict[str, Any]]: ...
 
 
 def parse_end(text: str) -> End:
@@ -72,6 +82,7 @@ class Network:
         self.known: Dict[int, str] = {}         # also those that are away: datapath id -> name
         self.recorder: Optional[Recorder] = None
         self._tasks = Tasks()
+        self.more: Optional[More] = None
 
     # ------------------------------------------------------------------ switches come and go
 
@@ -132,18 +143,24 @@ class Network:
 
     # ------------------------------------------------------------------ who wants what
 
+    def queues_of(self, view: View) -> Optional[int]:
+        """The switch whose queues this view is of"""
+        if view.kind == 'port':
+            return int(view.path[1], 16)
+        return self.more.dpid if self.more and view.kind in self.more.kinds else None
+
     def _level(self, dpid: int) -> int:
         dp, level = f'{dpid:016x}', NOTHING
-        for kind, *of in (view.path for view in self.hub.views()):
-            if kind == 'port' and of[0] == dp:
+        for view in self.hub.views():
+            if self.queues_of(view) == dpid:
                 return QUEUES
-            if kind == 'network' or kind == 'switch' and of[0] == dp:
+            if view.kind == 'network' or view.path == ('switch', dp):
                 level = PORTS
         return level
 
     def _changed(self, dpid: int) -> None:
         dp = f'{dpid:016x}'
-        self.hub.changed(lambda view: view.kind == 'network' or view.path[1:2] == (dp,))
+        self.hub.changed(lambda view: view.kind == 'network' or view.path[1:2] == (dp,) or self.queues_of(view) == dpid)
 
     # ------------------------------------------------------------------ views
 
@@ -152,6 +169,8 @@ class Network:
             return self.show(view.window, view.only)
         if view.kind == 'events':
             return {'events': [event for event in self.hub.happened if self.hub.sees(view.only, event)]}
+        if self.more and view.kind in self.more.kinds:
+            return self.more.show(view)
         dp = view.path[1]
         try:
             watch = self[dp]

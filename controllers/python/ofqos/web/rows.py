@@ -2,7 +2,7 @@
 """The rows of a port's tree as a page shows them, with rates per second from two looks: only those that are seen are made."""
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence
 
 from .. import table
 from ..outcome import outcomes
@@ -37,12 +37,42 @@ def _delay(tins: Optional[List[Tin]], latency: Optional[Latency], backlog: int,
     return {'delay_us': None, 'delay_by': None}
 
 
-class Tree:
+class Between:
+    """Two looks at queues in one direction, and what a class did in between; `leaf`: the scheduler below it."""
+
+    def __init__(self, now: Look, before: Optional[Look], way: int) -> None:
+        self.now, self.before, self.way = now, before, way
+        self.seconds = now.time - before.time if before else 0.0
+
+    def then(self, e: Entry) -> Optional[Counters]:
+        found = self.before.entries.get((e.port, self.way, e.is_class, e.class_id)) if self.before else None
+        return found.counters if found else None
+
+    def bits(self, e: Entry) -> Optional[float]:
+        then = self.then(e)
+        return per_second(e.counters.bytes, then.bytes if then else None, self.seconds / 8)
+
+    def waits(self, e: Entry) -> Dict[str, Any]:
+        return _delay(self.now.tins.get((e.port, self.way, e.class_id)), self.latency(e), e.counters.backlog_bytes, self.bits(e))
+
+    def latency(self, e: Entry) -> Optional[Latency]:
+        return self.now.latencies.get((e.port, 'in' if self.way else 'out', e.class_id)) if e.is_class else None
+
+    @staticmethod
+    def drops(e: Entry, leaf: Optional[Entry]) -> int:
+        return max(e.counters.drops, leaf.counters.drops if leaf else 0)
+
+    def drops_ps(self, e: Entry, leaf: Optional[Entry]) -> Optional[float]:
+        then, leaf_then = self.then(e), self.then(leaf or e)
+        return per_second(self.drops(e, leaf), max(then.drops, leaf_then.drops) if then and leaf_then else None, self.seconds)
+
+
+class Tree(Between):
     """A port's classes in one direction."""
 
     def __init__(self, now: Look, before: Optional[Look], port: int, way: int, queues: Optional[PortQueues]) -> None:
-        self.now, self.before, self.port, self.way, self.queues = now, before, port, way, queues
-        self.seconds = now.time - before.time if before else 0.0
+        super().__init__(now, before, way)
+        self.port, self.queues = port, queues
         self.classes = list(walk(now, port, way))
         self.backlogs = self._backlogs()
         asked = queues.default_class if queues else 0
@@ -71,25 +101,6 @@ class Tree:
 
     # ------------------------------------------------------------------ one class
 
-    def _then(self, e: Entry) -> Optional[Counters]:
-        found = self.before.entries.get((e.port, self.way, e.is_class, e.class_id)) if self.before else None
-        return found.counters if found else None
-
-    def _bits(self, c: Class) -> Optional[float]:
-        then = self._then(c.entry)
-        return per_second(c.entry.counters.bytes, then.bytes if then else None, self.seconds / 8)
-
-    def _waits(self, c: Class) -> Dict[str, Any]:
-        e = c.entry
-        return _delay(self.now.tins.get((e.port, self.way, e.class_id)), self._latency(e), e.counters.backlog_bytes, self._bits(c))
-
-    def _latency(self, e: Entry) -> Optional[Latency]:
-        return self.now.latencies.get((e.port, 'in' if self.way else 'out', e.class_id)) if e.is_class else None
-
-    @staticmethod
-    def _drops(c: Class) -> int:
-        return max(c.entry.counters.drops, c.leaf.counters.drops if c.leaf else 0)
-
     def _label(self, e: Entry) -> str:
         if e.class_id == table.DEFAULT_CLASS and self.default != table.DEFAULT_CLASS:
             return 'not in use'
@@ -97,11 +108,10 @@ class Tree:
 
     def node(self, i: int, flat: bool) -> Dict[str, Any]:
         c = self.classes[i]
-        e, n, then, latency = c.entry, c.entry.counters, self._then(c.entry), self._latency(c.entry)
-        leaf, leaf_then = (c.leaf.counters, self._then(c.leaf)) if c.leaf else (n, then)
-        name, drops = e.config.params.get('name'), self._drops(c)
+        e, n, then, latency = c.entry, c.entry.counters, self.then(c.entry), self.latency(c.entry)
+        leaf, leaf_then = (c.leaf.counters, self.then(c.leaf)) if c.leaf else (n, then)
+        name, drops_ps = e.config.params.get('name'), self.drops_ps(e, c.leaf)
         pps = per_second(n.packets, then.packets if then else None, self.seconds)
-        drops_ps = per_second(drops, max(then.drops, leaf_then.drops) if then and leaf_then else None, self.seconds)
         return {
             'id': e.class_id, 'parent': e.parent_id, 'depth': 0 if flat else c.depth, 'inner': c.inner,
             'name': name if isinstance(name, str) and name else None, 'label': self._label(e),
@@ -109,13 +119,13 @@ class Tree:
             'rate': c.rates[0], 'ceil': c.rates[1], 'asked': words(e.config), 'prio': e.config.params.get('prio'),
             'may_change': e.is_class and e.config.scheduler.name == 'htb',
             'is_default': e.class_id == self.default,
-            'bps': _rounded(self._bits(c)),
+            'bps': _rounded(self.bits(e)),
             'pps': _rounded(pps),
             'bytes': n.bytes, 'packets': n.packets, 'backlog': self.backlogs[i][0], 'waiting': self.backlogs[i][1],
-            'drops': drops,
+            'drops': self.drops(e, c.leaf),
             'drops_ps': _rounded(drops_ps, 1),
             'marked_ps': _rounded(per_second(leaf.marked, leaf_then.marked if leaf_then else None, self.seconds), 1),
-            **({'delay_us': None, 'delay_by': None} if c.inner else self._waits(c)),
+            **({'delay_us': None, 'delay_by': None} if c.inner else self.waits(e)),
             'rtt_us': latency.rtt.p50 if latency else None, 'path_us': latency.path_us if latency else None,
             'outcome': outcomes(latency.rtt.p50, latency.rtt.p90, pps or 0, drops_ps or 0) if latency else None,
             **self._served(e)}
@@ -149,8 +159,9 @@ class Tree:
             if sort == 'name':
                 found.sort(key=lambda i: self._text(self.classes[i]))
             elif sort:
-                keys = {'rate': self._bits, 'waits': lambda c: c.entry.counters.backlog_bytes,
-                        'delay': lambda c: self._waits(c)['delay_us'], 'dropped': self._drops}
+                keys: Dict[str, Callable[[Class], Any]] = {
+                    'rate': lambda c: self.bits(c.entry), 'waits': lambda c: c.entry.counters.backlog_bytes,
+                        'delay': lambda c: self.waits(c.entry)['delay_us'], 'dropped': lambda c: self.drops(c.entry, c.leaf)}
                 key = keys[sort]
                 found = window.largest(found, lambda i: key(self.classes[i]))
             made = self._orders[find, sort] = found

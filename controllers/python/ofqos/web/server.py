@@ -36,6 +36,7 @@ STALLED = 30.0                      # seconds in which a viewer has to take what
 LOOKS = 3.0                         # seconds, for a switch to tell its queues
 READERS = 16                        # histories that are read, or wait for that
 VIEWS = re.compile(r'network|events|switch/[0-9a-f]{16}|port/[0-9a-f]{16}/[0-9]{1,10}')
+NAMED = re.compile(r'subscribers|(site|subscriber)/.{1,200}')       # of the shaper, which may not run
 HEADERS = {
     'Content-Security-Policy': "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
                                "connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; "
@@ -149,6 +150,7 @@ class Server:
                 'This token is for looking only.' if self.door.changes else
                 'The service only shows: it was not started with --allow-changes.',
                 'profiles': bool(self.desk.profiles.directory) and who.user.may(POLICY), 'history': self.net.recorder is not None,
+                'subscribers': bool(self.net.more and self.door.permitted(f'{self.net.more.dpid:016x}', who.user.switches)),
                 'log': self.door.journal is not None and who.user.may(ADMINISTER)}
 
     async def session(self, request: web.Request) -> web.StreamResponse:
@@ -179,6 +181,9 @@ class Server:
 
     def _view(self, request: web.Request, who: Who) -> View:
         text = request.query.get('view', '')
+        if self.net.more and NAMED.fullmatch(text):
+            self.door.sees(request, f'{self.net.more.dpid:016x}')
+            return self._with_window(tuple(text.split('/', 1)), request.query)._replace(only=who.user.switches)
         if not VIEWS.fullmatch(text):
             raise Bad('view is network, events, switch/DATAPATH or port/DATAPATH/NUMBER (16 hexadecimal digits)')
         path = tuple(text.split('/'))
@@ -196,15 +201,16 @@ class Server:
     async def view(self, request: web.Request) -> web.StreamResponse:
         """Once, of what was last seen; of a port's queues, that nobody looks at, the switch is asked."""
         asked = self._view(request, self.door.known(request))
-        await self._look(asked)
+        await self.look(asked)
         made = self.net.render(asked)
         if made is None:
             raise Denied(404, 'there is no such port')
         return web.json_response(made)
 
-    async def _look(self, view: View) -> None:
-        """Where nobody looks at that port's queues, the switch is asked, twice, so that there are rates; not for long."""
-        watch = self.net.watches.get(int(view.path[1], 16)) if view.kind == 'port' else None
+    async def look(self, view: View) -> None:
+        """Where nobody looks at these queues, the switch is asked, twice, so that there are rates; not for long."""
+        dpid = self.net.queues_of(view)
+        watch = self.net.watches.get(dpid) if dpid is not None else None
         viewer = self.net.hub.enter(view) if watch and watch.level() < QUEUES else None
         if watch is None or viewer is None:
             return

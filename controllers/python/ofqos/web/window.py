@@ -9,7 +9,8 @@ FIND_MOST = 64
 FAR = 1 << 20
 SORTS: Mapping[str, Sequence[str]] = {
     'network': ('name', 'queues', 'receives', 'sends'), 'switch': ('port', 'name', 'queues', 'receives', 'sends', 'dropped'),
-    'port': ('tree', 'name', 'rate', 'waits', 'delay', 'dropped'), 'events': ('time',)}
+    'port': ('tree', 'name', 'rate', 'waits', 'delay', 'dropped'), 'events': ('time',), 'subscriber': ('none',),
+    **dict.fromkeys(('subscribers', 'site'), ('tree', 'name', 'down', 'up', 'rtt', 'delay', 'dropped', 'changed'))}
 T = TypeVar('T')
 
 
