@@ -57,6 +57,10 @@ def static_files() -> Dict[str, Tuple[bytes, str]]:
     return found
 
 
+def _absent(view: View) -> str:
+    return f'there is no such {dict(subscriber="circuit").get(view.kind, view.kind)}'
+
+
 class Server:
     """The pages and their API, at an HTTP server.  `secure`: the cookie goes over TLS only."""
 
@@ -204,7 +208,7 @@ class Server:
         await self.look(asked)
         made = self.net.render(asked)
         if made is None:
-            raise Denied(404, 'there is no such port')
+            raise Denied(404, _absent(asked))
         return web.json_response(made)
 
     async def look(self, view: View) -> None:
@@ -226,7 +230,7 @@ class Server:
         who = self.door.known(request)
         view = self._view(request, who)
         if self.net.render(view) is None:
-            raise Denied(404, 'there is no such port')
+            raise Denied(404, _absent(view))
         viewer = self.net.hub.enter(view)
         if viewer is None:
             raise Denied(503, f'{self.net.hub.most} pages are open, as many as this service serves at a time '

@@ -30,12 +30,12 @@ function fields(specs) {
 }
 
 /** `body(values)` is what is asked of `path`; what it would do is shown while one types. */
-function form(title, specs, path, body, ready) {
+export function form(title, specs, path, body, ready, {method = 'POST', draw = drawPlan, word = 'Add', said = 'Added'} = {}) {
   const set = fields(specs);
   const preview = h('div', {class: 'preview', 'aria-live': 'polite'});
-  const apply = h('button', {class: 'main', disabled: true}, 'Add');
+  const apply = h('button', {class: 'main', disabled: true}, word);
   let timer, asked = 0;
-  const ask = (dry) => call('POST', path, {...body(set.values()), dry_run: dry});
+  const ask = (dry) => call(method, path, {...body(set.values()), dry_run: dry});
 
   function failed(e) {
     apply.disabled = true;
@@ -48,7 +48,7 @@ function form(title, specs, path, body, ready) {
       const plan = await ask(true);
       if (mine !== asked) return;
       set.tell('', '');
-      drawPlan(preview, {steps: [], warnings: [], ...plan});
+      draw(preview, {steps: [], warnings: [], ...plan});
       apply.disabled = false;
     } catch (e) { if (mine === asked) failed(e); }
   }
@@ -59,7 +59,7 @@ function form(title, specs, path, body, ready) {
     try {
       const {change} = await ask(false);
       box.close();
-      toast(`Added: ${change.what}`, 'Undo', () => undo(change.id));
+      toast(change ? `${said}: ${change.what}` : `${said}.`, change && 'Undo', () => undo(change.id));
     } catch (e) { failed(e); }
   });
 }

@@ -9,6 +9,8 @@ import {logPage} from './log.js';
 import {networkPage} from './network.js';
 import {portPage} from './port.js';
 import {fresh} from './rows.js';
+import {subscriberPage} from './subscriber.js';
+import {subscribersPage} from './subscribers.js';
 import {switchPage} from './switch.js';
 import {tracePage} from './trace.js';
 
@@ -16,6 +18,9 @@ import {tracePage} from './trace.js';
 const PAGES = [
   [/^\/(?:network)?$/, () => 'network', networkPage],
   [/^\/events$/, () => 'events', eventsPage],
+  [/^\/subscribers$/, () => 'subscribers', subscribersPage],
+  [/^\/subscribers\/site\/(.+)$/, (name) => `site/${encodeURIComponent(name)}`, subscribersPage],
+  [/^\/subscribers\/circuit\/(.+)$/, (id) => `subscriber/${encodeURIComponent(id)}`, subscriberPage],
   [/^\/log$/, () => 'events', logPage],
   [/^\/switch\/([0-9a-f]{16})$/, (dp) => `switch/${dp}`, switchPage],
   [/^\/switch\/([0-9a-f]{16})\/port\/(\d{1,10})$/, (dp, port) => `port/${dp}/${port}`, portPage],
@@ -55,6 +60,7 @@ function show() {
   const found = PAGES.find(([pattern]) => pattern.test(at));
   $('right').hidden = !me.signed_in;
   $('to-log').hidden = !me.log;
+  $('to-subscribers').hidden = !me.subscribers;
   $('who').textContent = me.name || '';
   banner('');
   if (!me.signed_in) { signIn(); return; }

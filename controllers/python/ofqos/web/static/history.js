@@ -7,10 +7,10 @@ import {bytes, count, micros, perSecond, rate} from './format.js';
 import {trail} from './app.js';
 
 const WIDE = 720, HIGH = 120;
-const SPANS = [['hour', 'Hour'], ['day', 'Day'], ['month', 'Month']];
+export const SPANS = [['hour', 'Hour'], ['day', 'Day'], ['month', 'Month']];
 const HEATS = [['wait_us', 'waiting in the queue'], ['rtt_us', 'round trips, median'], ['rtt90_us', 'round trips, nine tenths']];
 const LIMITS = [1e3, 5e3, 20e3, 100e3];         // microseconds: where a warmer colour begins
-const LINES = [['bps', 'Rate', rate], ['backlog', 'What waits', bytes], ['wait_us', 'Waiting in the queue, median', micros],
+export const LINES = [['bps', 'Rate', rate], ['backlog', 'What waits', bytes], ['wait_us', 'Waiting in the queue, median', micros],
   ['rtt_us', 'Round trips, median', micros], ['rtt90_us', 'Round trips, nine tenths', micros], ['drops_ps', 'Dropped', perSecond]];
 
 const moment = (seconds, of) => {
@@ -19,7 +19,7 @@ const moment = (seconds, of) => {
 };
 
 /** One figure over time; gaps stay gaps. */
-function line(data, [key, title, text]) {
+export function line(data, [key, title, text]) {
   const values = data[key], known = values.filter((v) => v !== null);
   if (!known.length || key !== 'bps' && !known.some(Boolean)) return null;
   const most = Math.max(...known, 1), mean = known.reduce((a, b) => a + b, 0) / known.length;

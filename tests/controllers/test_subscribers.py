@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is shown of subscribers (ofqos.daemon.subscribers), from two looks at an invented switch.  Needs no root."""
+import json
+import sys
+import types
+
+import pytest
+
+from support import isplist
+from support.app import PACKAGE
+
+for module in 'aiohttp', 'yaml':
+    pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{module})')
+sys.path.append(PACKAGE)
+from ofqos import request  # noqa: E402
+from ofqos.daemon.subscribers import Subscribers  # noqa: E402
+from ofqos.replies import Counters, Entry, Figures, Latency  # noqa: E402
+from ofqos.shaper.read import read  # noqa: E402
+from ofqos.shaper.state import State, assigned  # noqa: E402
+from ofqos.web import tree  # noqa: E402
+from ofqos.web.hub import View  # noqa: E402
+from ofqos.web.ports import Port  # noqa: E402
+from ofqos.web.window import parse  # noqa: E402
+
+CORE, EDGE = 1, 2
+
+
+def entry(port, number, turn, **more):
+    counters = {'bytes': number * 1000 * turn, 'packets': number * turn, 'drops': 0, 'overlimits': 0, 'requeues': 0, 'marked': 0,
+                'backlog_bytes': 0, 'backlog_packets': 0, **more}
+    return Entry(request('htb', 'add', port=port, class_id=number, rate='1mbit', ceil='10mbit'), 0, Counters(**counters))
+
+
+def latency(port, number, rtt):
+    none = Figures(0, None, None, None, None)
+    made = dict.fromkeys(Latency.__dataclass_fields__)
+    made.update(port=port, class_id=number, direction='out', seconds=10, rtt=Figures(9, rtt, rtt, rtt, rtt), delay=none)
+    return Latency(**made)
+
+
+class Invented:
+    """`circuits`, and a switch that carries number x 8 kbit/s for each"""
+
+    def __init__(self, directory, circuits, drops=(), rtts=(), backlogs=()):
+        devices, sites = isplist.write(str(directory), circuits, circuits // 30, max(1, circuits // 300))
+        network, problems = read(devices, sites)
+        assert not problems.errors
+        self.state = State('1', {}, assigned(network, {}, [{}, {}]), network)
+        self.looks = []
+        for turn in 1, 2:
+            entries = [entry(port, number, turn, drops=dict(drops).get(number, 0) * turn if port == EDGE else 0,
+                             backlog_bytes=dict(backlogs).get(number, 0)) for number in self.state.numbers.values() for port in (CORE, EDGE)]
+            self.looks.append(tree.look(float(turn), entries, [], [], None, [latency(EDGE, number, rtt) for number, rtt in rtts]))
+        watch = types.SimpleNamespace(look=self.looks[1], look_before=self.looks[0], name='core',
+                                      ports={n: Port(n, f'p{n}', '', 0, 0, 0) for n in (CORE, EDGE)})
+        settings = types.SimpleNamespace(switch=1, options={'core': 'p1', 'edge': 'p2'})
+        self.shaper = types.SimpleNamespace(set=settings, state=self.state, own={}, lists=network, trouble=[], warnings=[], applied_at=1.0,
+                                            dp=f'{1:016x}', switches=[1])
+        self.shown = Subscribers(self.shaper, types.SimpleNamespace(watches={1: watch}))
+
+    def list(self, site=None, **words):
+        return self.shown.list(site, parse('subscribers', words))
+
+
+def test_figures(tmp_path):
+    first = {key: number for key, number in Invented(tmp_path, 60).state.numbers.items()}
+    one, two, three = (first[f'circuit {n}'] for n in (10001, 10002, 10003))
+    made = Invented(tmp_path, 60, drops=[(one, 7), (two, 3)], rtts=[(one, 30_000), (three, 80_000)], backlogs=[(two, 8000)])
+    assert made.state.numbers == first
+    found = made.list(find='100.64.0.2')['circuits']
+    row = next(each for each in found if each['id'] == '10001')
+    assert (row['bps'], row['drops_ps'], row['drops'], row['rtt_us']) == ([one * 8000] * 2, [7, 0], [14, 0], [30_000, None])
+    worst = made.list()['worst']
+    assert [each[0] for each in worst['rtt_us']] == ['10003', '10001'] and [each[0] for each in worst['drops_ps']] == ['10001', '10002']
+    assert worst['delay_us'] == [['10002', '2 Example Street, Springfield', 0, int(8e6 / two)]]
+    by = made.list(sort='rtt')['circuits']
+    assert [each['id'] for each in by[:2]] == ['10003', '10001'] and made.list(sort='down')['circuits'][0]['bps'][0] == max(
+        number for key, number in first.items() if key.startswith('circuit')) * 8000
+    at = made.state.network.circuits['10001'].parent
+    site = made.list(site=at)
+    below = {c.id for c in made.state.network.circuits.values() if c.parent == at}
+    assert {c['id'] for c in site['circuits']} == below and site['of']['name'] == at and site['of']['drops_ps'][0] >= 7
+    assert made.list(site='Nowhere') is None and made.shown.one('nobody') is None
+    assert len(list(made.shown.table())) == 61
+    top = made.list()['sites']
+    assert [s['depth'] for s in top][0] == 0 and sum(s['circuits'] for s in top if not s['depth']) == 60
+    assert top[0]['bps'][0] == first[f'site {top[0]["name"]}'] * 8000
+
+
+def test_a_view_is_small(tmp_path):
+    """10,000 circuits: what a page gets is not larger than of 60, and not slow."""
+    made = Invented(tmp_path, 10_000, drops=[(n, 1) for n in range(400, 10_000, 3)], rtts=[(n, n) for n in range(400, 10_000)])
+    shown = made.shown.show(View(('subscribers',)))
+    assert len(json.dumps(shown, separators=(',', ':'))) < 50_000 and len(shown['circuits']) == 60 and len(shown['worst']['rtt_us']) == 10
