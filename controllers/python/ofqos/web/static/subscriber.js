@@ -3,7 +3,7 @@
 
 import {h, say, toast} from './dom.js';
 import {call, me} from './api.js';
-import {bytes, clock, count, micros, perSecond, rate} from './format.js';
+import {bytes, clock, count, micros, perSecond, plural, rate} from './format.js';
 import {queueBar, spark} from './bar.js';
 import {form} from './add.js';
 import {changesPanel} from './changes.js';
@@ -44,7 +44,7 @@ function updateWay({parts: p}, now, i) {
 /** What a dry run comes to. */
 function drawChanges(box, plan) {
   if (!plan.total) { box.replaceChildren(h('p', {class: 'mute'}, 'As it is now: nothing to change.')); return; }
-  box.replaceChildren(h('h3', {}, `${plan.messages} messages to the switch, all or none`),
+  box.replaceChildren(h('h3', {}, `${plural(plan.messages, 'message')} to the switch, all or none`),
     h('ul', {}, plan.changes.map((c) => h('li', {}, `${c.of || 'the port'}: ${c.what === 'gone' ? 'gone' : c.text || c.what}`))),
     plan.total > plan.changes.length ? h('p', {class: 'mute'}, `and ${count(plan.total - plan.changes.length)} more`) : '', ...plan.warnings.map((w) => h('p', {class: 'say'}, w)));
 }
