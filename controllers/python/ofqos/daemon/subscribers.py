@@ -120,24 +120,32 @@ class Figures:
     @cached_property
     def delay(self) -> Sequence[Dict[int, int]]:
         made: Tuple[Dict[int, int], Dict[int, int]] = {}, {}
-        delays = {(port, number) for (port, _, number), latency in self.now.latencies.items() if latency.delay.p50 is not None}
+        for (port, direction, number), latency in self.now.latencies.items():
+            if latency.delay.p50 is not None and latency.source == 'scheduler' and port in self.ports and direction == 'out':
+                made[self.ports.index(port)][number] = latency.delay.p50
         for (port, way, is_class, number), e in self.now.entries.items():
-            if is_class and not way and port in self.ports and (e.counters.backlog_bytes or (port, number) in delays):
+            if not is_class or way or port not in self.ports:
+                continue
+            ours = made[self.ports.index(port)]
+            if (port, way, number) in self.now.tins or e.counters.backlog_bytes and number not in ours:
                 value = self.between.waits(e)['delay_us']
                 if value is not None:
-                    made[self.ports.index(port)][number] = value
+                    ours[number] = value
         return made
 
     @cached_property
     def drops(self) -> Sequence[Dict[int, float]]:
         """A second; only of those that drop"""
         made: Tuple[Dict[int, float], Dict[int, float]] = {}, {}
-        for (port, way, _, number), e in self.now.entries.items():
-            if e.counters.drops and not way and port in self.ports and number not in made[self.ports.index(port)]:
-                of = self.entry(self.ports.index(port), number)
-                value = self.between.drops_ps(of, self.entry(self.ports.index(port), number, False)) if of else None
-                if value:
-                    made[self.ports.index(port)][number] = round(value, 1)
+        old = self.before.entries if self.before else {}
+        for key, e in self.now.entries.items():
+            if not e.counters.drops or key[1] or key[0] not in self.ports or key not in old or old[key].counters.drops == e.counters.drops:
+                continue
+            at, number = self.ports.index(key[0]), key[3]
+            of = self.entry(at, number)
+            value = self.between.drops_ps(of, self.entry(at, number, False)) if of else None
+            if value:
+                made[at][number] = round(value, 1)
         return made
 
     def bits(self, number: int) -> Pairs:

@@ -83,6 +83,8 @@ class Routes:
     async def csv(self, request: web.Request) -> web.StreamResponse:
         self.door.sees(request, self.shaper.dp)
         await self._look()
+        if self.shown.watch() and self.shown.figures() is None:     # no bill is made of what is not known
+            raise Denied(503, 'the switch has not told its counters yet: try again in a moment', 5)
         made = await asyncio.to_thread(_written, self.shown.table())
         return await self.door.http.send(request, [made], 'text/csv; charset=utf-8')
 
@@ -162,13 +164,13 @@ def _told(found: Dict[str, Any], id_: Optional[str]) -> Dict[str, Any]:
 
 def _written(rows: Iterable[Sequence[Any]]) -> bytes:
     out = io.StringIO()
-    csv.writer(out).writerows([_plain(each) for each in row] for row in rows)
+    csv.writer(out).writerows([row[0], *map(_plain, row[1:3]), *row[3:]] for row in rows)
     return out.getvalue().encode()
 
 
-def _plain(cell: Any) -> Any:
-    """A name that a spreadsheet would take for a formula is text there."""
-    return f"'{cell}" if isinstance(cell, str) and cell[:1] in ('=', '+', '-', '@', '\t', '\r') else cell
+def _plain(name: str) -> str:
+    """One that a spreadsheet would take for a formula is text there."""
+    return f"'{name}" if name.startswith(('=', '+', '-', '@')) else name
 
 
 __all__ = ['Routes']

@@ -76,17 +76,17 @@ async def _carry(channel: Channel, network: Network, problems: Problems, task: T
     if not task.apply:
         return found, old
     if not task.force:
-        _keeps_most(old.network, network)
+        _keeps_most(old.network, network, '--force' if task.dash else 'apply them with force')
     new = State(switch, dict(task.options), numbers, network)
     await _apply(channel, made, task.state, old, new)
     return {**found, 'applied': True}, new
 
 
-def _keeps_most(old: Network, new: Network) -> None:
+def _keeps_most(old: Network, new: Network, how: str) -> None:
     """ValueError: a list that was cut off would leave its customers without their plans."""
     gone = len(old.circuits.keys() - new.circuits.keys())
     if gone > FEW and gone * 2 > len(old.circuits):
-        raise ValueError(f'{gone:,} of {len(old.circuits):,} circuits are not in the list any more; if that is meant, --force')
+        raise ValueError(f'{gone:,} of {len(old.circuits):,} circuits are not in the list any more; if that is meant, {how}')
 
 
 async def _difference(channel: Channel, network: Network, box: Box, state: State) -> Tuple[Difference, Numbers]:

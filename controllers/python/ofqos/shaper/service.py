@@ -88,7 +88,7 @@ class Shaper:
     async def run(self) -> None:
         self._stamp = self._stamps()
         if self.set.switch not in self.switches:
-            await self._first_look()
+            await self._only_read()
         while True:
             try:
                 await asyncio.wait_for(self._wake.wait(), POLL)
@@ -99,14 +99,13 @@ class Shaper:
                 self._why = 'a file has changed'
             self._wake.clear()
             self._stamp = self._stamps()
-            if self.set.switch in self.switches:
-                await self._told(self._why)
+            await (self._told(self._why) if self.set.switch in self.switches else self._only_read())
 
-    async def _first_look(self) -> None:
+    async def _only_read(self) -> None:
         """Mistakes are told before the switch comes."""
         async with self._lock:
             try:
-                self.lists = (await asyncio.to_thread(self._read))[0]
+                self.lists, self.trouble = (await asyncio.to_thread(self._read))[0], []
             except Wrong as error:
                 self.trouble = error.errors[:MOST_LINES]
                 self.say('subscribers not applied', switch=self.dp, after=self._why, why=str(error))
