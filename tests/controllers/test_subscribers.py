@@ -72,7 +72,7 @@ def test_figures(tmp_path):
     assert (row['bps'], row['drops_ps'], row['drops'], row['rtt_us']) == ([one * 8000] * 2, [7, 0], [14, 0], [30_000, None])
     worst = made.list()['worst']
     assert [each[0] for each in worst['rtt_us']] == ['10003', '10001'] and [each[0] for each in worst['drops_ps']] == ['10001', '10002']
-    assert worst['delay_us'] == [['10002', '2 Example Street, Springfield', 0, int(8e6 / two)]]
+    assert worst['delay_us'] == [['10002', '2 Example Street, Springfield', 0, int(8e6 / two), True]]
     by = made.list(sort='rtt')['circuits']
     assert [each['id'] for each in by[:2]] == ['10003', '10001'] and made.list(sort='down')['circuits'][0]['bps'][0] == max(
         number for key, number in first.items() if key.startswith('circuit')) * 8000

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages' view of subscribers in a real Chromium: sites, the worst ten, search, a customer's page, a change of his plan; by
-keyboard, on a phone, in the dark, with axe-core."""
+keyboard, on a phone, in the dark, with axe-core.
+
+$OFQOS_PICTURES names the directory that its picture goes to (docs/web for the documentation's)."""
 import asyncio
 import contextlib
 import json
@@ -28,13 +30,16 @@ pytestmark = [
 DESK, PHONE = (1200, 820, 1, False), (390, 844, 1.5, True)
 SENDER = '''
 import socket, time
-s, began, sent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.time(), 0
+s, began, sent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.time(), {}
 while (now := time.time() - began) < 600:
-    while sent < now * 6e6 / 8:
-        s.sendto(bytes(1158), ("100.64.0.40", 5001))
-        sent += 1200
+    for address, rate in RATES.items():
+        while sent.get(address, 0) < now * rate * 1e6 / 8:
+            s.sendto(bytes(1158), (address, 5001))
+            sent[address] = sent.get(address, 0) + 1200
     time.sleep(0.01)
 '''
+# Mbit/s; the first has a plan of 4.
+RATES = {'100.64.0.40': 6, '100.65.0.0': 3, '100.65.0.1': 9, '100.65.0.2': 1}
 LIST, ONE = '#/subscribers', '#/subscribers/circuit/a%2Fb%20c'
 ROWS = "document.querySelectorAll('[aria-label=Circuits] tbody:not(.gap) tr').length"
 LISTED = f"{ROWS} === 60 && [...document.querySelectorAll('[aria-label=Circuits] td')].some((e) => /Mbit/.test(e.textContent))"
@@ -61,8 +66,9 @@ def a_daemon():
     """200 circuits; one gets more than his plan lets through."""
     with contextlib.ExitStack() as stack:
         net = stack.enter_context(topo.Topology(2, ip=True, offload=False))
-        topo.sh('ip', '-n', net.host_ns(2), 'address', 'add', '100.64.0.40/32', 'dev', 'e0')
-        topo.sh('ip', '-n', net.host_ns(1), 'route', 'add', '100.64.0.0/16', 'via', '10.0.0.2')
+        for address in RATES:
+            topo.sh('ip', '-n', net.host_ns(2), 'address', 'add', f'{address}/32', 'dev', 'e0')
+        topo.sh('ip', '-n', net.host_ns(1), 'route', 'add', '100.64.0.0/15', 'via', '10.0.0.2')
         switch = stack.enter_context(topo.Switch(net, '--fail=open'))
         made = Daemon(switch.address, 'web: {changes: yes, interval: 0.3}\nhistory: {}\n', SHAPER.replace('none', 'pfifo'))
         made.rows['a/b c'][4:] = [1, 1, 4, 5]
@@ -72,7 +78,8 @@ def a_daemon():
         stack.enter_context(made)
         made.applied()
         busy = [subprocess.Popen(['ip', 'netns', 'exec', net.host_ns(1), *words], stdout=subprocess.DEVNULL)
-                for words in ([sys.executable, '-c', SENDER], ['ping', '-q', '-i', '0.2', '-w', '600', '100.64.0.40'])]
+                for words in (*([sys.executable, '-c', f'RATES = {{{address!r}: {rate}}}\n{SENDER}'] for address, rate in RATES.items()),
+                              *(['ping', '-q', '-i', '0.2', '-w', '600', address] for address in RATES))]
         made.url = f'http://127.0.0.1:{made.port}/'
         try:
             yield made
@@ -201,11 +208,10 @@ def test_axe_and_a_phone(run, chromium, daemon, axe):
         await asyncio.sleep(0.3)
         wide = await page.js('[document.documentElement.scrollWidth, [...document.querySelectorAll("main *, dialog *")].filter('
                              'e => !e.closest("svg") && e.getBoundingClientRect().right > innerWidth + 1).map(e => e.className || e.tagName).slice(0, 5)]')
-        if os.environ.get('OFQOS_PICTURES'):
-            await page.shot(str(pathlib.Path(os.environ['OFQOS_PICTURES']) / f'subscribers-{name}-phone.png'))
+        if name == 'list' and os.environ.get('OFQOS_PICTURES'):
             await page.size(*DESK)
-            await asyncio.sleep(0.5)
-            await page.shot(str(pathlib.Path(os.environ['OFQOS_PICTURES']) / f'subscribers-{name}.png'))
+            await asyncio.sleep(0.7)
+            await page.shot(str(pathlib.Path(os.environ['OFQOS_PICTURES']) / 'subscribers.png'))
         assert wide == [360, []], (name, wide)
 
     async def work():

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import median_low
-from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..replies import Entry
 from ..shaper.model import Circuit, Prefix, Site
@@ -100,6 +100,7 @@ class Figures:
     ports: Tuple[int, int]
     now: Look
     before: Optional[Look]
+    estimated: Set[Tuple[int, int]] = field(default_factory=set)
 
     @cached_property
     def between(self) -> Between:
@@ -128,10 +129,16 @@ class Figures:
                 continue
             ours = made[self.ports.index(port)]
             if (port, way, number) in self.now.tins or e.counters.backlog_bytes and number not in ours:
-                value = self.between.waits(e)['delay_us']
-                if value is not None:
-                    ours[number] = value
+                found = self.between.waits(e)
+                if found['delay_us'] is not None:
+                    ours[number] = found['delay_us']
+                    if found['delay_by'] == 'estimated':
+                        self.estimated.add((self.ports.index(port), number))
         return made
+
+    def is_guess(self, way: int, number: int) -> bool:
+        """What waits, at the present rate; not measured by the scheduler"""
+        return number in self.delay[way] and (way, number) in self.estimated
 
     @cached_property
     def drops(self) -> Sequence[Dict[int, float]]:
@@ -169,18 +176,20 @@ class Figures:
     def of_site(self, place: Place) -> Dict[str, Any]:
         """Round trips: of half of its circuits they are shorter; waiting: of the one that waits longest; drops: of all"""
         numbers = self.index.numbers[place.first:place.end]
-        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'drops_ps': []}
+        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'guess': [], 'drops_ps': []}
         for way in 0, 1:
             rtt, delay, drops = self.rtt[way], self.delay[way], self.drops[way]
             known = [rtt[n] for n in numbers if n in rtt] if rtt else []
             made['rtt_us'].append(median_low(known) if known else None)
-            made['delay_us'].append(max((delay[n] for n in numbers if n in delay), default=None) if delay else None)
+            longest = max((n for n in numbers if n in delay), key=delay.__getitem__, default=None) if delay else None
+            made['delay_us'].append(None if longest is None else delay[longest])
+            made['guess'].append(longest is not None and self.is_guess(way, longest))
             made['drops_ps'].append(round(sum(drops.get(n, 0) for n in numbers), 1) if drops else 0)
         return made
 
     @cached_property
     def worst(self) -> Dict[str, List[List[Any]]]:
-        """Circuits, each once: [id, name, way, value]"""
+        """Circuits, each once: [id, name, way, value, whether it is a guess]"""
         place = {number: i for i, number in enumerate(self.index.numbers)}
         made: Dict[str, List[List[Any]]] = {}
         measured: Dict[str, Sequence[Mapping[int, float]]] = {'rtt_us': self.rtt, 'delay_us': self.delay, 'drops_ps': self.drops}
@@ -191,7 +200,8 @@ class Figures:
                     if number in place and value > best.get(number, (0, 0))[0]:
                         best[number] = value, way
             top = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:WORST]
-            made[key] = [[self.index.circuits[place[number]].id, self.index.circuits[place[number]].name, way, value] for number, (value, way) in top]
+            made[key] = [[self.index.circuits[place[number]].id, self.index.circuits[place[number]].name, way, value,
+                          key == 'delay_us' and self.is_guess(way, number)] for number, (value, way) in top]
         return made
 
 
@@ -240,9 +250,10 @@ class Subscribers:
                                 'ceil': list(circuit.ceiling), 'here': own is not None}
         none: Pairs = [None, None]
         if figures is None:
-            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'drops_ps': none, 'drops': none}
+            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'drops': none}
         return {**made, 'bps': figures.bits(number), 'rtt_us': [ways.get(number) for ways in figures.rtt],
-                'delay_us': [ways.get(number) for ways in figures.delay], 'drops_ps': [ways.get(number, 0) for ways in figures.drops],
+                'delay_us': [ways.get(number) for ways in figures.delay], 'guess': [figures.is_guess(way, number) for way in (0, 1)],
+                'drops_ps': [ways.get(number, 0) for ways in figures.drops],
                 'drops': figures.dropped(number)}
 
     @staticmethod
@@ -250,7 +261,7 @@ class Subscribers:
         none: Pairs = [None, None]
         return {'name': place.site.name, 'kind': place.site.kind, 'depth': place.depth, 'circuits': place.end - place.first,
                 'ceil': list(place.site.ceiling), **({'bps': figures.bits(place.number), **figures.of_site(place)} if figures else
-                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'drops_ps': none})}
+                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none})}
 
     def _order(self, chosen: List[int], sort: str, figures: Optional[Figures]) -> List[int]:
         index = self.index()

@@ -9,7 +9,7 @@ import {form} from './add.js';
 import {changesPanel} from './changes.js';
 import {LINES, line, SPANS} from './history.js';
 import {undo} from './rate.js';
-import {noticePanel, steps} from './subscribers.js';
+import {noticePanel, steps, wait} from './subscribers.js';
 import {trail} from './app.js';
 
 const WAYS = [['down', 'Download'], ['up', 'Upload']];
@@ -34,7 +34,7 @@ function updateWay({parts: p}, now, i) {
   say(p.ceil, `${c.rate[i] === c.ceil[i] ? 'guaranteed: ' : ''}${rate(c.ceil[i])}`);
   p.bar.set(c.bps[i], c.rate[i], c.ceil[i], c.ceil[i]);
   p.spark.set(c.bps[i], c.rate[i], c.ceil[i]);
-  say(p.delay, c.delay_us[i] === null ? '–' : micros(c.delay_us[i]));
+  say(p.delay, wait(c.delay_us[i], c.guess[i]));
   say(p.rtt, c.rtt_us[i] === null ? '–' : micros(c.rtt_us[i]));
   say(p.drops, c.drops[i] === null ? '–' : `${count(c.drops[i])}${c.drops_ps[i] ? ` (${perSecond(c.drops_ps[i])})` : ''}`);
   p.drops.className = c.drops_ps[i] ? 'bad' : c.drops[i] ? '' : 'zero';

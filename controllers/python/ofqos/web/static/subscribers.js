@@ -10,11 +10,15 @@ import {trail} from './app.js';
 export const siteAt = (name) => `#/subscribers/site/${encodeURIComponent(name)}`;
 export const circuitAt = (id) => `#/subscribers/circuit/${encodeURIComponent(id)}`;
 const WAYS = ['down', 'up'];
-const WORST = [['rtt_us', 'Longest round trips', micros], ['delay_us', 'Longest waiting', micros], ['drops_ps', 'Most drops', perSecond]];
 
 const cell = (label, name, ...inside) => h('td', {'data-label': label, class: name}, ...inside);
 /** Of both ways: what is not known in either is one dash. */
 export const both = (pair, text) => pair.every((v) => v === null) ? '–' : pair.map(text).join(' / ');
+
+/** What is not measured, but what waits at the present rate, is marked. */
+export const wait = (us, guess) => us === null ? '–' : `${guess ? '≈\u00a0' : ''}${micros(us)}`;
+
+const WORST = [['rtt_us', 'Longest round trips', micros], ['delay_us', 'Longest waiting', wait], ['drops_ps', 'Most drops', perSecond]];
 
 const table = (caption, heads, key) => {
   const list = rows(key, heads.length, () => box);
@@ -30,7 +34,7 @@ function figures(p) {
 
 function say3(p, row) {
   say(p.rtt, both(row.rtt_us, micros));
-  say(p.delay, both(row.delay_us, micros));
+  say(p.delay, row.delay_us.every((v) => v === null) ? '–' : row.delay_us.map((v, i) => wait(v, row.guess[i])).join(' / '));
   say(p.drops, both(row.drops_ps, perSecond));
   p.drops.className = row.drops_ps.some(Boolean) ? 'bad' : 'zero';
 }
@@ -91,10 +95,10 @@ function worstPanel() {
       for (const part of parts) {
         const items = worst?.[part.key] || [];
         part.none.hidden = Boolean(items.length);
-        keyed(part.list, items, ([id]) => id, make, ({parts: p}, [id, name, way, value]) => {
+        keyed(part.list, items, ([id]) => id, make, ({parts: p}, [id, name, way, value, guess]) => {
           p.link.setAttribute('href', circuitAt(id));
           say(p.link, name || id);
-          say(p.value, `${part.text(value)} ${WAYS[way]}`);
+          say(p.value, `${part.text(value, guess)} ${WAYS[way]}`);
         });
       }
     },
@@ -127,7 +131,7 @@ export function subscribersPage(main, name) {
   const [siteBox, sites] = table('Sites', [['Site'], ...HEADS], 'first');
   const [circuitBox, circuits] = table('Circuits', [['Circuit'], ...HEADS], 'second');
   const sitePanel = h('section', {class: 'panel queues', 'aria-label': 'Sites'}, h('header', {}, h('h2', {}, name ? 'Sites below it' : 'Sites'),
-    h('span', {class: 'mute'}, 'round trips: half of the circuits have shorter ones; waiting: the longest; drops: of all')), siteBox);
+    h('span', {class: 'mute'}, 'round trips: half of the circuits have shorter ones; waiting: the longest (≈ what waits, at the present rate); drops: of all')), siteBox);
   const circuitPanel = h('section', {class: 'panel queues', 'aria-label': 'Circuits'}, h('header', {}, h('h2', {}, 'Circuits')), circuitBox);
   const find = controls('circuits', [['tree', 'as the tree has them'], ['name', 'by name'], ['down', 'by download'], ['up', 'by upload'], ['rtt', 'by round trip'], ['delay', 'by waiting'],
     ['dropped', 'by drops'], ['changed', 'changed here first']]);
