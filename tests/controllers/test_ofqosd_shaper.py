@@ -140,6 +140,23 @@ def test_it_is_enough(tmp_path):
     assert done.returncode == 0 and 'right: shaper for 1 switch' in done.stdout, done.stderr
 
 
+@pytest.mark.parametrize('text, why', [
+    ('{', 'it is no file of changes'), ('{"version": 2, "circuits": {}}', 'version 2'), ('[]', 'of this version'),
+    ('{"version": 1, "circuits": {"1": {"by": "a", "at": 1, "ceiling": [1, 2]}}}', 'a rate from 10kbit to 1tbit is'),
+    ('{"version": 1, "circuits": {"1": {"by": "a", "at": 1, "colour": "red"}}}', "'colour' is unknown"),
+    ('{"version": 1, "circuits": {"1": {"by": "a", "at": 1, "name": 7}}}', 'a text is needed')])
+def test_what_is_kept_is_wrong(tmp_path, text, why):
+    """It does not start, rather than forget changes."""
+    (tmp_path / 'users').write_text(USERS)
+    (tmp_path / 'users').chmod(0o600)
+    (tmp_path / 'state').mkdir()
+    (tmp_path / 'state/subscribers.json').write_text(text)
+    (tmp_path / 'file.yaml').write_text('users: users\nstate: state\nlisten: 127.0.0.1:0\nswitches: {connect: [unix:/x]}\n'
+                                        'shaper: {switch: 1, devices: a, network: b, core: p1, edge: p2}\n')
+    done = ofqosd(str(tmp_path / 'file.yaml'))
+    assert done.returncode == 2 and why in done.stderr and 'move it away' in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
+
+
 # --------------------------------------------------------------------------------------- the lists
 
 @rooted
@@ -266,6 +283,10 @@ def test_circuits_that_come_and_go(net, switch):
         assert client.subscribers(find='100.64.1.3')['circuits'][0]['id'] == '1002'        # in one of his prefixes
         assert [c['id'] for c in client.subscribers(site='Village', sort='changed')['circuits']][0] == '2001'
         assert [s['name'] for s in client.subscribers(site='Village')['sites']] == ['North mast']
+        for words, why in (({'rows': 0}, 'rows is a number'), ({'sort': 'size'}, 'sort is one of tree, name, down'), ({'find': 'x' * 65}, 'at most 64')):
+            with pytest.raises(ServiceError, match=why) as e:
+                client.subscribers(**words)
+            assert e.value.status == 400
         with pytest.raises(ServiceError, match='no such site'):
             client.subscribers(site='North')
         assert client.subscriber(circuit='a/b c')['circuit']['name'] == 'Station Road 9'

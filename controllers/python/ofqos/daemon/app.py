@@ -29,6 +29,7 @@ from ..network.service import Options
 from ..reserve import rest
 from ..reserve.app import Reserve
 from ..shaper.service import Shaper
+from ..shaper.switch import LIMITS as MANY_CIRCUITS
 from ..switches import Switches
 from ..web.change import Desk, Profiles
 from ..web.network import Network, links_of
@@ -64,7 +65,7 @@ class Daemon:
         self.door = Door(self.http, self.guard, self.journal)
         joining = Joining(os.path.join(settings.state, JOINING)) if settings.switches.approve else None
         self.switches = Switches(settings.switches.connect, settings.switches.accept, tls=dial, listen_tls=listen,
-                                 only_read=not changes, limits=LIMITS, joining=joining, turned=lambda why: self.say('turned away', why=why),
+                                 only_read=not changes, limits=MANY_CIRCUITS if settings.shaper else LIMITS, joining=joining, turned=lambda why: self.say('turned away', why=why),
                                  away=lambda address, why: self.say('not reached', address=str(address), why=why))
         self.http.route('GET', '/api/openapi.json', self._description)
         Admin(self.door, joining)

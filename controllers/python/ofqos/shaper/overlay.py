@@ -171,9 +171,8 @@ def _own(found: Mapping[str, Any]) -> Own:
     values = {key: found[key] for key in found if key not in ('by', 'at', 'gone')}
     for key in 'guarantee', 'ceiling':
         if key in values:
-            values[key] = _pair(key, dict(zip(WAYS, values[key])))
-    return Own(str(found['by']), float(found['at']), bool(found.get('gone', False)), **{
-        **values, **({'addresses': _addresses(values['addresses'])} if 'addresses' in values else {})})
+            values[key] = dict(zip(WAYS, values[key]))
+    return Own(str(found['by']), float(found['at']), bool(found.get('gone', False)), **asked(values))
 
 
 def save(path: str, overlay: Overlay) -> None:
