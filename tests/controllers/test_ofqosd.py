@@ -141,6 +141,7 @@ def test_the_api_and_its_client(rack, tmp_path):
         assert said == api.description()
         known = daemon.ask('GET', '/nothing', '', status=404)['error'].partition('there is: ')[2].split(', ')
         assert {path for path in known if path not in ('/', '/static/{name}')} == set(said['paths'])
+        assert 'network.json: No such file' in daemon.ask('PUT', '/api/subscribers/x', ALICE, {}, 422)['error']
         for operation in api.OPERATIONS:            # each is there, and asks for a token if it says so
             path = operation.path.replace('{dp}', ONE).replace('{id}', '1' if 'changes' in operation.path else 'x' * 16)
             body = {} if operation.method in ('POST', 'PUT') else None

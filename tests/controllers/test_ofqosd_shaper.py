@@ -2,6 +2,7 @@
 """ofqosd with lists of subscribers (docs/how-to/subscribers.md), before a real switch: what is in the lists gets there by
 itself, a mistake changes nothing, and what is changed over the API wins over the list."""
 import csv
+import http.client
 import http.server
 import io
 import json
@@ -324,6 +325,28 @@ def test_a_list_against_what_was_changed(net, switch):
         daemon.ask('PUT', '/api/subscribers/2001', DORA, {'addresses': []})
         assert daemon.applied(2)['new'] == 1
         until(lambda: [each['status'] for each in receiver.alerts('SubscribersNotApplied')], wanted=lambda found: found == ['firing', 'resolved'])
+
+
+@rooted
+def test_dry_runs_are_bounded(net, switch):
+    """Somebody who only looks may ask what would change; not without end."""
+    with Daemon(switch.address) as daemon:
+        daemon.applied()
+        found = []
+
+        def ask():
+            connection = http.client.HTTPConnection('127.0.0.1', daemon.port, timeout=60)
+            body = json.dumps({'ceiling': {'down': '80mbit', 'up': '20mbit'}, 'dry_run': True})
+            connection.request('PUT', '/api/subscribers/1001', body, {'Authorization': f'Bearer {BOB}', 'Content-Type': 'application/json'})
+            found.append(connection.getresponse().status)
+            connection.close()
+        threads = [threading.Thread(target=ask) for _ in range(50)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(found) == {200, 503} and found.count(200) >= 16, found
+        assert daemon.ask('PUT', '/api/subscribers/1001', DORA, {'ceiling': {'down': '80mbit', 'up': '20mbit'}})['applied']
 
 
 @rooted

@@ -25,6 +25,7 @@ from ..web.window import parse
 from .subscribers import Subscribers
 
 MOST_SHOWN = 50         # changes of others that come with one
+MOST_WAITING = 16       # changes and dry runs: one after the other, and of 10,000 circuits each takes seconds
 
 
 class Routes:
@@ -32,6 +33,7 @@ class Routes:
 
     def __init__(self, shown: Subscribers, door: Door, pages: Optional[Server], desk: Optional[Desk]) -> None:
         self.shown, self.shaper, self.door, self.pages, self.desk = shown, shown.shaper, door, pages, desk
+        self.waiting = 0
         for method, path, handler in (
                 ('GET', '/api/subscribers', self.list), ('GET', '/api/subscribers.csv', self.csv),
                 ('POST', '/api/subscribers/apply', self.apply), ('GET', '/api/subscribers/{circuit}', self.one),
@@ -39,6 +41,10 @@ class Routes:
             door.http.route(method, path, partial(self._answered, handler))
 
     async def _answered(self, handler: Handler, request: web.Request) -> web.StreamResponse:
+        changes = request.method != 'GET'
+        if changes and self.waiting >= MOST_WAITING:
+            return error(503, f'{MOST_WAITING} changes and dry runs wait already: try again in a moment', 5)
+        self.waiting += changes
         try:
             return await handler(request)
         except BadPlan as e:
@@ -49,6 +55,8 @@ class Routes:
             return error(503, str(e))
         except ValueError as e:
             return error(422, str(e))
+        finally:
+            self.waiting -= changes
 
     # ------------------------------------------------------------------ looking
 
