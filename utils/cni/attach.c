@@ -2,6 +2,7 @@
 #include "attach.h"
 #include "ipam.h"
 #include "name.h"
+#include "rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -35,6 +36,8 @@ static int
 remove_port(struct cni *c, struct node_switch *s, const char *host)
 {
     uint32_t no = 0;
+    if (s && rules_del(c, s, host))
+        return -1;
     int found = s ? port_find(c, s, host, &no) : 0;
     return found > 0 && port_del(c, s, no) ? -1 : found;
 }
@@ -192,7 +195,7 @@ add_all(struct cni *c, struct add *a)
     err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &a->s);
     err = err ? err : add_gateway(c, a);
     err = err ? err : link_set_up(c, a->here, &a->host);
-    err = err ? err : port_add(c, a->s, a->names.host);
+    err = err ? err : port_add(c, a->s, a->names.host, &a->result);
     return err ? err : add_print(c, a);
 }
 

@@ -2,6 +2,7 @@
 /* CHECK: is everything as ADD made it?  STATUS: could ADD be carried out? */
 #include "attach.h"
 #include "ipam.h"
+#include "rules.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -109,6 +110,15 @@ check_host(struct cni *c)
 }
 
 static int
+check_queues(struct cni *c, struct node_switch *s, const char *name, uint32_t no)
+{
+    static struct result r;
+    int err = port_check_rates(c, s, no);
+    err = err ? err : result_read(c, "prevResult", c->conf.prev, &r);
+    return err ? err : rules_check(c, s, name, no, &r);
+}
+
+static int
 check_port(struct cni *c)
 {
     struct attachment names;
@@ -117,7 +127,7 @@ check_port(struct cni *c)
     int err = attach_name(c, c->id, c->ifname, &names);
     err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &s);
     int found = err ? -1 : port_find(c, s, names.host, &no);
-    err = found > 0 ? port_check_rates(c, s, no)
+    err = found > 0 ? check_queues(c, s, names.host, no)
           : found == 0
               ? cni_fail(c, CNI_DIFFERS, "interface %s is no port of the switch", names.host)
               : -1;

@@ -46,6 +46,15 @@ struct cni_rate {
     uint64_t burst; /* bytes; 0: the switch's own default */
 };
 
+#define CNI_GROUPS_MAX 16
+
+/* A kind of the container's traffic, and its share of the totals. */
+struct cni_group {
+    const char *name;
+    uint32_t ppm, queue;
+    char selects[400]; /* ",tcp=443,dscp=46", as of a rule of qos-map; "": all other packets */
+};
+
 /* The network's configuration, as it came on stdin.  Strings belong to `json`. */
 struct cni_conf {
     char *text; /* the bytes: IPAM plugins get the same */
@@ -59,9 +68,12 @@ struct cni_conf {
     bool is_default;         /* and is the default gateway */
     unsigned mtu;            /* 0: the kernel's */
     struct cni_rate in, out; /* into the container, out of it */
-    json_t *dns;             /* NULL: the IPAM plugin's */
-    json_t *prev;            /* prevResult, or NULL */
-    json_t *valid;           /* cni.dev/valid-attachments, or NULL */
+    struct cni_group groups[CNI_GROUPS_MAX];
+    unsigned n_groups;
+    json_t *annotation; /* that the groups came by, or NULL */
+    json_t *dns;        /* NULL: the IPAM plugin's */
+    json_t *prev;       /* prevResult, or NULL */
+    json_t *valid;      /* cni.dev/valid-attachments, or NULL */
 };
 
 struct cni {

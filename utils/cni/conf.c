@@ -300,6 +300,7 @@ void
 conf_free(struct cni_conf *f)
 {
     json_decref(f->json);
+    json_decref(f->annotation);
     free(f->text);
     *f = (struct cni_conf){0};
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "port.h"
+#include "node.h"
+#include "rules.h"
 
 #include <core/change.h>
 #include <core/ports.h>
-#include <queues/queues.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -12,11 +12,6 @@
 
 #define TIMEOUT_MS 10000 /* for each answer */
 #define ARENA_MAX  ((size_t)256 << 20)
-
-struct node_switch {
-    struct ctx c;
-    char said[CTX_SAID]; /* why the last request failed */
-};
 
 int
 port_open_switch(struct cni *c, unsigned code, struct node_switch **out)
@@ -27,6 +22,7 @@ port_open_switch(struct cni *c, unsigned code, struct node_switch **out)
         return cni_no_memory(c);
     s->c = (struct ctx){.where = "ofqos-cni", .said = s->said, .address = address};
     of_arena_init(&s->c.arena, ARENA_MAX);
+    s->c.parse = (struct of_parse){.arena = &s->c.arena};
     if (remote_open(&s->c.remote, address, TIMEOUT_MS)) {
         cni_fail(c, code, "the switch can't be reached: %s", s->c.remote.why);
         port_close_switch(s);
@@ -47,19 +43,13 @@ port_close_switch(struct node_switch *s)
     free(s);
 }
 
-static int
-refused(struct cni *c, const struct node_switch *s, const char *what, const char *name)
-{
-    return cni_fail(c, CNI_SWITCH_REFUSED, "%s %s: %s", what, name, s->said);
-}
-
 /* ------------------------------------------------------------------------- ports */
 
 static int
 ask_ports(struct cni *c, struct node_switch *s, struct of_list *out)
 {
     of_arena_reset(&s->c.arena);
-    return ports_ask(&s->c, out) ? refused(c, s, "asking for", "the switch's ports") : 0;
+    return ports_ask(&s->c, out) ? node_refused(c, s, "asking for", "the switch's ports") : 0;
 }
 
 static const struct of_port *
@@ -126,22 +116,12 @@ port_del(struct cni *c, struct node_switch *s, uint32_t no)
     char text[16];
     of_set32(data, no);
     snprintf(text, sizeof text, "%" PRIu32, no);
-    return send_ext(s, OFP_EXP_PORT_DEL, data, sizeof data) ? refused(c, s, "removing port", text)
-                                                            : 0;
+    return send_ext(s, OFP_EXP_PORT_DEL, data, sizeof data)
+               ? node_refused(c, s, "removing port", text)
+               : 0;
 }
 
 /* ------------------------------------------------------------------------- totals */
-
-static const struct direction {
-    enum qos_direction dir;
-    const char *name; /* in Kubernetes' words */
-} directions[] = {{QOS_OUT, "ingress"}, {QOS_IN, "egress"}};
-
-static const struct cni_rate *
-rate_of(const struct cni_conf *f, const struct direction *d)
-{
-    return d->dir == QOS_OUT ? &f->in : &f->out;
-}
 
 static struct qos_request
 total_of(uint32_t no, const struct direction *d, const struct cni_rate *rate)
@@ -162,16 +142,18 @@ total_of(uint32_t no, const struct direction *d, const struct cni_rate *rate)
     return r;
 }
 
-/* One bundle: both totals or none. */
+/* One bundle: both totals and all groups, or nothing. */
 static enum status
-send_totals(struct node_switch *s, const struct cni_conf *f, uint32_t no)
+send_totals(struct node_switch *s, const struct cni_conf *f, const char *name, uint32_t no,
+            const struct result *addresses)
 {
     enum status st = change_begin(&s->c);
     for (int i = 0; !st && i < 2; i++) {
-        struct qos_request r = total_of(no, &directions[i], rate_of(f, &directions[i]));
+        struct qos_request r = total_of(no, &directions[i], direction_rate(f, &directions[i]));
         if (r.values.v[QOS_RATE])
             st = queues_send(&s->c, &r);
     }
+    st = st ? st : rules_send(s, f, name, no, addresses);
     if (!st)
         st = change_commit(&s->c);
     change_drop(&s->c);
@@ -179,13 +161,13 @@ send_totals(struct node_switch *s, const struct cni_conf *f, uint32_t no)
 }
 
 int
-port_add(struct cni *c, struct node_switch *s, const char *name)
+port_add(struct cni *c, struct node_switch *s, const char *name, const struct result *addresses)
 {
     uint8_t data[4 + IFNAMSIZ] = {0};
     uint32_t no = 0;
     memcpy(data + 4, name, strnlen(name, IFNAMSIZ - 1));
     if (send_ext(s, OFP_EXP_PORT_ADD, data, sizeof data))
-        return refused(c, s, "making a port of", name);
+        return node_refused(c, s, "making a port of", name);
     if (!c->conf.in.rate && !c->conf.out.rate)
         return 0;
     int found = port_find(c, s, name, &no);
@@ -193,7 +175,9 @@ port_add(struct cni *c, struct node_switch *s, const char *name)
         return found ? -1
                      : cni_fail(c, CNI_SWITCH_REFUSED,
                                 "port %s was removed at once by somebody else", name);
-    return send_totals(s, &c->conf, no) ? refused(c, s, "limiting the rates of", name) : 0;
+    return send_totals(s, &c->conf, name, no, addresses)
+               ? node_refused(c, s, "limiting the rates of", name)
+               : 0;
 }
 
 /* The port's root class in that direction, or NULL. */
@@ -231,10 +215,10 @@ port_check_rates(struct cni *c, struct node_switch *s, uint32_t no)
     if (!c->conf.in.rate && !c->conf.out.rate)
         return 0;
     if (queues_ask(&s->c, no, QOS_ALL_CLASSES, &all) || queues_ask_trees(&s->c, &trees))
-        return refused(c, s, "asking for", "the port's queues");
+        return node_refused(c, s, "asking for", "the port's queues");
     for (int i = 0; i < 2; i++) {
         const struct qos_tree *t = queues_find_tree(&trees, no, directions[i].dir);
-        if (check_rate(c, &directions[i], rate_of(&c->conf, &directions[i]),
+        if (check_rate(c, &directions[i], direction_rate(&c->conf, &directions[i]),
                        root_of(&all, directions[i].dir)))
             return -1;
         if (t && t->foreign.differs)

@@ -6,6 +6,7 @@
 #include "cni.h"
 
 struct node_switch;
+struct result;
 
 /* `code` is the error's if nobody answers. */
 int port_open_switch(struct cni *c, unsigned code, struct node_switch **out);
@@ -22,8 +23,9 @@ int port_each(struct cni *c, struct node_switch *s, void (*fn)(void *ctx, const 
 int port_local(struct cni *c, struct node_switch *s, char name[IFNAMSIZ]);
 
 /* Makes the interface a port with the configuration's totals, which are the port's root classes: what leaves
- * the switch by the port goes into the container.  If it fails the port may be there. */
-int port_add(struct cni *c, struct node_switch *s, const char *name);
+ * the switch by the port goes into the container, and its groups.  If it fails the port may be there. */
+int port_add(struct cni *c, struct node_switch *s, const char *name,
+             const struct result *addresses);
 
 int port_del(struct cni *c, struct node_switch *s, uint32_t no);
 
