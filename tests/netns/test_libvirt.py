@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ofqos-libvirt, run as libvirt runs a hook (docs/how-to/cloud.md): a domain's XML on stdin, real taps, a real switch"""
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from support import tc
+from support.guest import Guest, carried
+from support.served import PACKAGE
+from support.topo import REPOSITORY, Switch, Topology, binary, eth, sh, udp4
+from support.wait import until
+
+MBIT = 1_000_000
+BANDWIDTH = "<bandwidth><inbound average='500' peak='1000' burst='16'/><outbound average='250'/></bandwidth>"
+FRAMES = eth(udp4(b'x' * 900, dst='10.0.0.7'), dst=7, src=1), eth(udp4(b'y' * 900, src='10.0.0.7', dst='10.0.0.1'), dst=1, src=7)
+
+
+@pytest.fixture(name='node')
+def node_of_guests(need):
+    need('htb')
+    with Topology(ports=1) as topo, Switch(topo, '--leaf=none', '--map=then=normal', '--local-port=of0') as switch:
+        yield switch
+        assert switch.alive()
+
+
+def interface(name, kind='ethernet', source='', bandwidth=BANDWIDTH):
+    return f"<interface type='{kind}'><mac address='02:00:00:00:00:07'/>{source}<target dev='{name}'/>{bandwidth}<model type='virtio'/></interface>"
+
+
+def domain(*interfaces):
+    return f"<domain type='kvm' id='1'><name>red</name><devices><disk type='file'/>{''.join(interfaces)}</devices></domain>"
+
+
+def hook(switch, operation, xml, *options, address=None, more=('begin', '-')):
+    """As libvirt runs it -> what it ended with, and what it said"""
+    done = subprocess.run(['ip', 'netns', 'exec', switch.topo.switch_ns, sys.executable, '-m', 'ofqos.libvirt', '--switch', address or switch.address,
+                           *options, '--', 'red', operation, *more], input=xml.encode() if isinstance(xml, str) else xml, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60, check=False,
+                          env={**os.environ, 'PYTHONPATH': PACKAGE, 'OFQOS_DPCTL': binary('utils/dpctl/dpctl')})
+    assert done.stdout == b'' and b'Traceback' not in done.stderr, done.stderr.decode()
+    return done.returncode, done.stderr.decode()
+
+
+def ports(switch):
+    return {p['name'] for p in json.loads(switch.dpctl('--json', 'port-desc').stdout)['ports']} - {'p1', 'of0'}
+
+
+def totals(switch, name):
+    """{direction: (rate, ceil)} of the root classes"""
+    shown = json.loads(switch.dpctl('--json', 'qos-show', f'port={name}').stdout)['qos']
+    return {q['direction']: (q['config']['rate'], q['config']['ceil']) for q in shown if q['object'] == 'class' and q['class_id'] == 0}
+
+
+def libvirts_own(switch, name, rate='500kbps'):
+    """What libvirt 9 does to a tap at <bandwidth>, and again at domiftune --live, where this kernel can"""
+    script = ''.join(f'tc {words}\n' for words in (
+        f'qdisc del dev {name} root', f'qdisc del dev {name} ingress', f'qdisc add dev {name} root handle 1: htb default 1',
+        f'class add dev {name} parent 1: classid 1:1 htb rate {rate} ceil 1000kbps burst 16kb quantum 41',
+        f'qdisc add dev {name} parent 1:1 handle 2: sfq perturb 10',
+        f'filter add dev {name} parent 1:0 protocol all prio 1 handle 1 fw flowid 1', f'qdisc add dev {name} ingress',
+        f'filter add dev {name} parent ffff: protocol all u32 match u32 0 0 police rate 250kbps burst 250kb mtu 64kb drop flowid :1'))
+    sh('ip', 'netns', 'exec', switch.topo.switch_ns, 'sh', '-c', f'{{ {script} }} 2>/dev/null || true')
+    assert 'htb 1: root' in tc_qdiscs(switch, name)
+
+
+def tc_qdiscs(switch, name):
+    return sh('ip', 'netns', 'exec', switch.topo.switch_ns, 'tc', 'qdisc', 'show', 'dev', name)
+
+
+def test_rates_both_ways(node):
+    with Guest(node.topo.switch_ns, 'vnet0') as guest, node.topo.host(1) as host:
+        libvirts_own(node, 'vnet0')
+        assert hook(node, 'started', domain(interface('vnet0'))) == (0, '')
+        assert ports(node) == {'vnet0'}
+        assert totals(node, 'vnet0') == {'out': (4 * MBIT, 8 * MBIT), 'in': (2 * MBIT, 2 * MBIT)}
+        root, = [c for c in tc.classes(node.topo.switch_ns, 'vnet0').values() if c['options'].get('rate') == 4 * MBIT]
+        assert root['options']['buffer'] * 64e-9 * 4 * MBIT / 8 == pytest.approx(16384, rel=0.01)
+        assert 'ingress' not in tc_qdiscs(node, 'vnet0') and 'sfq' not in tc_qdiscs(node, 'vnet0')
+        frame, back = FRAMES
+        guest.send(back)
+        assert host.recv() == back
+        assert carried(host.send, guest.recv, frame, 12 * MBIT) == pytest.approx(4 * MBIT, rel=0.1)
+        assert carried(guest.send, lambda: host.recv(0.0005), back, 12 * MBIT) == pytest.approx(2 * MBIT, rel=0.1)
+        assert hook(node, 'stopped', domain(interface('vnet0')), more=('end', '-')) == (0, '')
+        assert ports(node) == set()
+    assert hook(node, 'release', domain(interface('vnet0')), more=('end', '-')) == (0, '')
+
+
+def test_names_that_libvirt_chose(node):
+    """They are not in a stopped domain's XML"""
+    with Guest(node.topo.switch_ns, 'vnet3'):
+        with Guest(node.topo.switch_ns, 'vnet1'), Guest(node.topo.switch_ns, 'own0'):
+            for name in 'vnet1', 'vnet3', 'own0':
+                assert hook(node, 'started', domain(interface(name))) == (0, '')
+        until(lambda: node.dpctl('port-desc').stdout.count('link_down') >= 2)
+        assert hook(node, 'stopped', domain(interface('', bandwidth='').replace("<target dev=''/>", '')), more=('end', '-')) == (0, '')
+        assert ports(node) == {'vnet3', 'own0'}
+
+
+def test_domiftune(node):
+    """libvirt takes the root of the tap away from the switch; the other direction stays the switch's"""
+    with Guest(node.topo.switch_ns, 'vnet0') as guest, node.topo.host(1) as host:
+        hook(node, 'started', domain(interface('vnet0')))
+        libvirts_own(node, 'vnet0', rate='125kbps')
+        until(lambda: 'out' not in totals(node, 'vnet0'))
+        assert totals(node, 'vnet0') == {'in': (2 * MBIT, 2 * MBIT)} and 'handle' not in tc_qdiscs(node, 'vnet0')
+        frame, back = FRAMES
+        guest.send(back)
+        assert host.recv() == back
+        assert carried(host.send, guest.recv, frame, 6 * MBIT) == pytest.approx(1 * MBIT, rel=0.1)
+        changed = BANDWIDTH.replace("'500'", "'125'").replace("'1000'", "'125'").replace("'250'", "'125'")
+        assert hook(node, 'reconnect', domain(interface('vnet0', bandwidth=changed))) == (0, '')
+        assert totals(node, 'vnet0') == {'out': (MBIT, MBIT), 'in': (MBIT, MBIT)}
+        assert carried(guest.send, lambda: host.recv(0.0005), back, 6 * MBIT) == pytest.approx(1 * MBIT, rel=0.1)
+
+
+def test_which_interfaces(node):
+    ns = node.topo.switch_ns
+    sh('ip', '-n', ns, 'link', 'add', 'lan', 'type', 'bridge')
+    with Guest(ns, 'a0'), Guest(ns, 'b0'), Guest(ns, 'c0'):
+        sh('ip', '-n', ns, 'link', 'set', 'b0', 'master', 'lan')
+        xml = domain(interface('a0', bandwidth=''), interface('b0', 'bridge', "<source bridge='lan'/>", bandwidth=''),
+                     interface('c0', 'bridge', "<source bridge='other'/>"), interface('d0', 'user'), "<interface type='ethernet'/>",
+                     interface('e0', 'network', "<source network='default' bridge='virbr0'/>"))
+        for _ in range(2):                       # a second time changes nothing
+            assert hook(node, 'started', xml, '--bridge', 'lan') == (0, '')
+            assert ports(node) == {'a0', 'b0'}
+        assert 'master' not in sh('ip', '-n', ns, 'link', 'show', 'b0')
+        assert totals(node, 'a0') == {}
+        node.dpctl('qos-htb', 'cmd=add,port=a0,class=10,rate=1mbit')     # somebody's own
+        for operation in 'reconnect', 'prepare', 'start', 'migrate', 'restore', 'attach':
+            assert hook(node, operation, xml, '--bridge', 'lan') == (0, '')
+        assert '10' in node.dpctl('qos-show', 'port=a0').stdout and ports(node) == {'a0', 'b0'}
+        assert hook(node, 'stopped', xml, '--bridge', 'lan', more=('end', '-')) == (0, '')
+        assert ports(node) == set()
+
+
+def test_all_or_none_and_who_is_stopped_by_it(node):
+    """Only a machine that starts ends when it can't be connected: libvirt kills one whose hook fails at reconnect"""
+    with Guest(node.topo.switch_ns, 'a0'):
+        xml = domain(interface('a0'), interface('nowhere'))
+        code, said = hook(node, 'started', xml)
+        assert code == 1 and said.startswith('ofqos-libvirt: red, started: ') and 'nowhere' in said and said.count('\n') == 1
+        assert ports(node) == set()
+        code, said = hook(node, 'reconnect', xml)
+        assert code == 0 and 'nowhere' in said
+        xml = domain(interface('a0', bandwidth="<bandwidth><inbound average='1'/><outbound average='4000000000'/></bandwidth>"))
+        assert hook(node, 'started', xml)[0] in (0, 1)
+        hook(node, 'stopped', xml, more=('end', '-'))
+        for operation, expected in ('started', 1), ('reconnect', 0), ('stopped', 0):
+            code, said = hook(node, operation, domain(interface('a0')), address='unix:/nowhere')
+            assert code == expected and '/nowhere' in said
+
+
+WRONG = [
+    ('', 'no XML'), ('<domain>', 'no XML'), ('<network/>', 'must be a <domain>, not a <network>'), (b'\xff\xfe\x00', 'no XML'),
+    ("<?xml version='1.0' encoding='klingon'?><domain/>", 'no XML'),
+    ("<!DOCTYPE domain [<!ENTITY a 'aaaa'><!ENTITY b '&a;&a;'>]><domain>&b;</domain>", 'DOCTYPE'), (' ' * (5 << 20), 'more than'),
+    (domain(interface('a/b')), 'target dev'), (domain(interface('-x')), 'target dev'), (domain(interface('a,class=1')), 'target dev'),
+    (domain(interface('x' * 16)), 'at most 15'), (domain(*[interface(f'a{n}') for n in range(300)]), 'there may be 256'),
+    *[(domain(interface('a0', bandwidth=f"<bandwidth><inbound average='{value}'/></bandwidth>")), 'average') for value in ('-1', '1.5', '', '1e3', '٣', '9' * 30)],
+    (domain(interface('a0', bandwidth="<bandwidth><outbound average='1' burst='99999999999'/></bandwidth>")), 'burst'),
+]
+
+
+def test_wrong_input(node):
+    for xml, words in WRONG:
+        code, said = hook(node, 'started', xml)
+        assert code == 1 and words in said and said.count('\n') == 1, (xml[:200], said)
+    assert ports(node) == set()
+
+
+def test_the_pages_hook(node, tmp_path):
+    """The script of docs/how-to/cloud.md, with the switch of this test"""
+    with open(os.path.join(REPOSITORY, 'docs/how-to/cloud.md'), encoding='utf-8') as f:
+        line = re.search(r'^exec ofqos-libvirt (.*)$', f.read(), re.M)[1]
+    script = tmp_path / 'ofqos'
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} -m ofqos.libvirt {line.replace('br0', node.address)}\n")
+    script.chmod(0o755)
+    with Guest(node.topo.switch_ns, 'vnet0'):
+        subprocess.run(['ip', 'netns', 'exec', node.topo.switch_ns, str(script), 'red', 'started', 'begin', '-'], check=True, timeout=60,
+                       input=domain(interface('vnet0')).encode(), env={**os.environ, 'PYTHONPATH': PACKAGE, 'OFQOS_DPCTL': binary('utils/dpctl/dpctl')})
+        assert ports(node) == {'vnet0'}
