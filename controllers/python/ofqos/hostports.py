@@ -14,7 +14,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
-from typing import Optional, Sequence, Set
+from typing import Optional, Pattern, Sequence, Set
 
 SECONDS = 20.0                  # of a program
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}')        # of what interfaces may be called what needs no quoting
@@ -38,6 +38,10 @@ class Total:
 
 def is_interface(name: str) -> bool:
     return bool(_NAME.fullmatch(name))
+
+
+def exists(name: str) -> bool:
+    return os.path.exists(f'/sys/class/net/{name}')
 
 
 def run(words: Sequence[str], text: str = '', may_fail: bool = False) -> str:
@@ -85,6 +89,12 @@ class HostPorts:
         self._dpctl('port-del', name)
         return True
 
+    def remove_gone(self, pattern: Pattern[str]) -> None:
+        """Ports of such names that wait for an interface which never comes."""
+        for name in self.names():
+            if pattern.fullmatch(name) and not exists(name):
+                self.remove(name)
+
     def limit(self, name: str, into: Optional[Total] = None, out: Optional[Total] = None) -> None:
         """Totals of what goes into the machine behind the port, and of what comes out of it; both or none.  None: stays as it is."""
         lines = [f'qos-htb cmd=replace,port={name},class=0,{total.words()}{way}\n'
@@ -93,4 +103,4 @@ class HostPorts:
             run([self._program, '--atomic', '--file=-', *self._switch], ''.join(lines))
 
 
-__all__ = ['HostPorts', 'PortError', 'Total', 'is_interface', 'run']
+__all__ = ['HostPorts', 'PortError', 'Total', 'exists', 'is_interface', 'run']

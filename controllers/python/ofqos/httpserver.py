@@ -11,6 +11,7 @@ import asyncio
 import dataclasses
 import json
 import logging
+import os
 import ssl
 import sys
 import time
@@ -249,20 +250,32 @@ class HttpServer:
 
     # ------------------------------------------------------------------ listening
 
-    async def start(self, host: str, port: int) -> int:
-        """-> the port that it got"""
+    async def _begin(self) -> asyncio.AbstractEventLoop:
         # aiohttp logs a traceback for what is no HTTP, which anybody may send; our own faults are said.
         mute = logging.getLogger(f'{__name__}.aiohttp')
         mute.setLevel(logging.CRITICAL + 1)
         self._how = {'access_log': None, 'keepalive_timeout': 15, 'logger': mute}
         self._runner = web.AppRunner(self.app, handle_signals=False, **self._how)
         await self._runner.setup()
-        loop, tls = asyncio.get_running_loop(), self.settings.tls
+        loop = asyncio.get_running_loop()
+        self._sweeper = loop.create_task(self._sweep())
+        return loop
+
+    async def start_unix(self, path: str) -> None:
+        """At a socket that only this user may connect to.  Whoever has left it there before must be gone."""
+        loop, before = await self._begin(), os.umask(0o177)
+        try:
+            self._listening = await loop.create_unix_server(lambda: _Door(self), path, backlog=128)
+        finally:
+            os.umask(before)
+
+    async def start(self, host: str, port: int) -> int:
+        """-> the port that it got"""
+        loop, tls = await self._begin(), self.settings.tls
         self._listening = await loop.create_server(lambda: _Door(self), host, port, ssl=tls, backlog=128,
                                                    ssl_handshake_timeout=self.settings.seconds if tls else None)
         name = self._listening.sockets[0].getsockname()
         self.local = is_loopback(str(name[0])) and not tls
-        self._sweeper = loop.create_task(self._sweep())
         return int(name[1])
 
     def handler(self, transport: asyncio.Transport) -> Optional[asyncio.Protocol]:

@@ -13,7 +13,6 @@ By hand, after what libvirt runs no hook for (domiftune, attach-interface):
 from __future__ import annotations
 
 import argparse
-import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -111,9 +110,9 @@ def connect(ports: HostPorts, every: Sequence[Tap]) -> None:
 
 def disconnect(ports: HostPorts, every: Sequence[Tap]) -> None:
     """A stopped domain's XML has no names that libvirt chose itself; their interfaces are gone by then."""
-    gone = [name for name in ports.names() if _CHOSEN.fullmatch(name) and not os.path.exists(f'/sys/class/net/{name}')]
-    for name in {*gone, *(tap.name for tap in every)}:
-        ports.remove(name)
+    ports.remove_gone(_CHOSEN)
+    for tap in every:
+        ports.remove(tap.name)
 
 
 def parser() -> argparse.ArgumentParser:
