@@ -91,7 +91,8 @@ RUN = {
 ELSEWHERE = {
     'README.md': {'Two-minutes': 'tests/netns/test_recipes.py'},
     'docs/reference/configuration.md': {'The-configuration-file': 'tests/netns/test_config.py'},
-    'docs/how-to/cloud.md': {'A-cloud-in-fifteen-minutes': 'tests/netns/test_cni.py', 'Look': 'tests/controllers/test_exporter.py'},
+    'docs/how-to/cloud.md': {'A-cloud-in-fifteen-minutes': 'tests/netns/test_cni.py', 'Docker': 'tests/netns/test_docker.py',
+                             'Look': 'tests/controllers/test_exporter.py'},
     'docs/how-to/containers.md': {'Kubernetes-and-Podman': 'tests/netns/test_cni.py'},
     'docs/how-to/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
     'docs/how-to/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},

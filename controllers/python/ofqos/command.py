@@ -32,6 +32,7 @@ PARTS: Dict[str, Part] = {
     'shaper': Part('shaper.cli', "an ISP's customers as queues and flows of one switch: check, plan, apply, show"),
     'tenant': Part('tenant.command', "the tenants' own door, and its client"),
     'ovsdb': Part('ovsdb.cli', 'queues for programs that speak OVSDB'),
+    'docker': Part('docker', "Docker's network driver: its containers as ports"),
     'libvirt': Part('libvirt', "libvirt's hook: its machines' interfaces as ports"),
     'gauge': Part('gauge.cli', "Faucet's Gauge, with queues"),
 }

@@ -238,17 +238,18 @@ class Driver:
 
     def restore(self) -> None:
         """At the start: removes pairs that no container has, and ports without a pair; makes the ports of a switch that has forgotten them."""
-        there = os.listdir('/sys/class/net')
+        there = [name for _, name in socket.if_nameindex()]
         for name in filter(_UNUSED.fullmatch, there):
             run(['ip', 'link', 'del', 'dev', name], may_fail=True)
         self.ports.remove_gone(_PORT)
         for network in self.networks.every.values():
             self._address('replace', network)
         for name in filter(_PORT.fullmatch, there):
-            with contextlib.suppress(FileNotFoundError), open(f'/sys/class/net/{name}/ifalias', encoding='utf-8') as f:
-                found = self.networks.every.get(f.read().strip().rpartition('/')[2])
-                if found and exists(name):
-                    self._connect(name, found)
+            shown = run(['ip', '-json', 'link', 'show', 'dev', name], may_fail=True)    # nothing: its pair was removed above
+            alias = json.loads(shown)[0].get('ifalias', '') if shown.strip() else ''
+            found = self.networks.every.get(alias.rpartition('/')[2])
+            if found:
+                self._connect(name, found)
 
 
 def nothing(_: Mapping[str, Any]) -> Dict[str, Any]:

@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shutil
+import socket
 import subprocess
 from dataclasses import dataclass
 from typing import Optional, Pattern, Sequence, Set
@@ -41,7 +42,11 @@ def is_interface(name: str) -> bool:
 
 
 def exists(name: str) -> bool:
-    return os.path.exists(f'/sys/class/net/{name}')
+    """In this network namespace, whosever /sys is"""
+    try:
+        return socket.if_nametoindex(name) > 0
+    except OSError:
+        return False
 
 
 def run(words: Sequence[str], text: str = '', may_fail: bool = False) -> str:
