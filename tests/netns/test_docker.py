@@ -62,7 +62,7 @@ def test_containers_with_rates(docker):
 def test_the_service_starts_again(docker):
     """Networks are kept; what an endpoint was half made is gone; a killed switch has its ports again"""
     docker.create('red', rate='8mbit')
-    docker.up('red', 1)
+    docker.up('red', 1, egress='2mbit')          # docker run --network name=red,driver-opt=egress=2mbit
     docker.call('CreateEndpoint', docker.endpoint('red', 2))     # and nobody joins
     port, _ = sorted(docker.ports(), key=lambda name: name != docker.call('EndpointOperInfo', docker.endpoint('red', 1))['Value']['port'])
     docker.kill()
@@ -71,7 +71,7 @@ def test_the_service_starts_again(docker):
     docker.switch.start()
     sh('ip', '-n', docker.topo.switch_ns, 'link', 'set', 'of0', 'up', check=False)
     docker.start()
-    assert docker.ports() == {port} and totals(docker, port) == {'out': 8 * MBIT, 'in': 8 * MBIT}
+    assert docker.ports() == {port} and totals(docker, port) == {'out': 8 * MBIT, 'in': 2 * MBIT}
     assert docker.links() == {port}
     ping(docker, 1, '10.9.0.1')
     sh('ip', 'netns', 'del', docker.topo.host_ns(1))             # a container that is gone without a word
@@ -124,6 +124,7 @@ WRONG = [
     ('CreateEndpoint', {'NetworkID': long_id('none'), 'EndpointID': long_id('e')}, 'there is no network'),
     ('CreateEndpoint', {'NetworkID': long_id('red'), 'EndpointID': 5}, 'EndpointID must be'),
     ('CreateEndpoint', {'NetworkID': long_id('red'), 'EndpointID': long_id('e'), 'Interface': {'MacAddress': 'x'}}, 'MacAddress'),
+    ('CreateEndpoint', {'NetworkID': long_id('red'), 'EndpointID': long_id('e'), 'Options': {'speed': '1'}}, 'there is no --opt speed'),
     ('Join', {'NetworkID': long_id('red'), 'EndpointID': long_id('none')}, 'was the endpoint made'), ('Join', [], 'must be an object'),
 ]
 

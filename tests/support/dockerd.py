@@ -99,15 +99,15 @@ class Docker:
         self.call('CreateNetwork', {'NetworkID': long_id(name), 'Options': {'com.docker.network.enable_ipv6': False, 'com.docker.network.generic': options},
                                     'IPv4Data': [{'AddressSpace': 'LocalDefault', 'Pool': '10.9.0.0/24', 'Gateway': gateway, 'AuxAddresses': None}], 'IPv6Data': []})
 
-    def endpoint(self, network, n, mac=''):
-        return {'NetworkID': long_id(network), 'EndpointID': long_id(f'e{n}'), 'Options': {'com.docker.network.portmap': []},
+    def endpoint(self, network, n, mac='', **options):
+        return {'NetworkID': long_id(network), 'EndpointID': long_id(f'e{n}'), 'Options': {'com.docker.network.portmap': [], **options},
                 'Interface': {'Address': f'10.9.0.{n + 1}/24', 'AddressIPv6': '', 'MacAddress': mac}}
 
-    def up(self, network, n):
+    def up(self, network, n, **options):
         """docker run -> the answer to Join"""
         ns = self.topo.host_ns(n)
         self.topo.namespace(ns)
-        body = self.endpoint(network, n)
+        body = self.endpoint(network, n, **options)
         mac = self.call('CreateEndpoint', body)['Interface']['MacAddress']
         joined = self.call('Join', {**body, 'SandboxKey': f'/var/run/docker/netns/{n}', 'Options': {}})
         sh('ip', '-n', self.topo.switch_ns, 'link', 'set', joined['InterfaceName']['SrcName'], 'netns', ns, 'name', 'eth0')

@@ -20,7 +20,7 @@ import socket
 import stat
 import sys
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 
 from aiohttp import web
 
@@ -34,6 +34,7 @@ NETWORKS_MOST, STATE_MOST = 4096, 8 << 20
 OPTIONS = 'ingress', 'egress', 'rate'
 _ID = re.compile(r'[0-9a-zA-Z]{12,128}')
 _HOST, _INSIDE = 'ofd', 'ofe'           # what the ends of an endpoint's pair begin with: DeleteEndpoint needs no state
+_ALIAS = re.compile(r'ofqos-docker/(\w+)/(\d{1,18})/(\d{1,18})')       # network, ingress, egress
 _PORT, _UNUSED = re.compile(r'ofd[0-9a-z]{12}'), re.compile(r'ofe[0-9a-z]{12}')
 
 
@@ -75,9 +76,6 @@ class Network:
         """Without its prefix; empty: there is none."""
         return next((str(found.ip) for found in map(ipaddress.ip_interface, self.gateways) if found.version == version), '')
 
-    def totals(self) -> Dict[str, Optional[Total]]:
-        return {'into': Total(self.ingress) if self.ingress else None, 'out': Total(self.egress) if self.egress else None}
-
 
 def _rate(options: Mapping[str, Any], key: str) -> int:
     text = options.get(key, '0')
@@ -90,13 +88,19 @@ def _rate(options: Mapping[str, Any], key: str) -> int:
     return rate
 
 
-def _network(body: Mapping[str, Any]) -> Network:
-    """Of CreateNetwork"""
-    options = _object(_object(body.get('Options'), 'Options').get('com.docker.network.generic'), 'com.docker.network.generic')
+def _rates(options: Mapping[str, Any]) -> Tuple[int, int]:
+    """ingress, egress; 0: not given"""
     wrong = [key for key in options if key not in OPTIONS and not key.startswith('com.docker.')]
     if wrong:
         raise Bad(f'there is no --opt {wrong[0][:40]}; there are: {", ".join(OPTIONS)}')
     both = _rate(options, 'rate')
+    return _rate(options, 'ingress') or both, _rate(options, 'egress') or both
+
+
+def _network(body: Mapping[str, Any]) -> Network:
+    """Of CreateNetwork"""
+    options = _object(_object(body.get('Options'), 'Options').get('com.docker.network.generic'), 'com.docker.network.generic')
+    ingress, egress = _rates(options)
     gateways = []
     for data in [*(body.get('IPv4Data') or []), *(body.get('IPv6Data') or [])]:
         try:
@@ -104,7 +108,7 @@ def _network(body: Mapping[str, Any]) -> Network:
             gateways += [str(ipaddress.ip_interface(gateway))] if gateway else []
         except (ValueError, TypeError):
             raise Bad(f'Gateway {str(gateway)[:60]!r} is no address') from None
-    return Network(_rate(options, 'ingress') or both, _rate(options, 'egress') or both, gateways)
+    return Network(ingress, egress, gateways)
 
 
 # ------------------------------------------------------------------------------------ what is kept
@@ -180,6 +184,8 @@ class Driver:
 
     def create_endpoint(self, body: Mapping[str, Any]) -> Dict[str, Any]:
         network, endpoint = self._network(body), _id(body, 'EndpointID')
+        ingress, egress = _rates(_object(body.get('Options'), 'Options'))           # --driver-opt: of this container
+        ingress, egress = ingress or network.ingress, egress or network.egress
         given = _object(body.get('Interface'), 'Interface').get('MacAddress')
         if given and not (isinstance(given, str) and re.fullmatch(r'([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}', given)):
             raise Bad(f'MacAddress {str(given)[:40]!r} is none')
@@ -188,20 +194,20 @@ class Driver:
         self._remove(endpoint)                   # what an earlier one left that did not come to its end
         try:
             run(['ip', 'link', 'add', host, 'arp', 'off', 'type', 'veth', 'peer', 'name', inside, 'address', given or _mac(endpoint)])
-            run(['ip', 'link', 'set', 'dev', host, 'alias', f'ofqos-docker/{_id(body, "NetworkID")}'])
-            self._connect(host, network)
+            run(['ip', 'link', 'set', 'dev', host, 'alias', f'ofqos-docker/{_id(body, "NetworkID")}/{ingress}/{egress}'])
+            self._connect(host, ingress, egress)
         except (PortError, OSError):
             self._remove(endpoint)
             raise
         return {'Interface': {} if given else {'MacAddress': _mac(endpoint)}}
 
-    def _connect(self, host: str, network: Network) -> None:
+    def _connect(self, host: str, ingress: int, egress: int) -> None:
         """Off the machine's own stack: what a container sends reaches it by the switch alone."""
         run(['ip', 'link', 'set', 'dev', host, 'addrgenmode', 'none', 'arp', 'off', 'up'])
         with open(f'/proc/sys/net/ipv4/conf/{host}/rp_filter', 'w', encoding='ascii') as f:
             f.write('1')
         self.ports.add(host)
-        self.ports.limit(host, **network.totals())
+        self.ports.limit(host, Total(ingress) if ingress else None, Total(egress) if egress else None)
 
     def _remove(self, endpoint: str) -> None:
         """Twice, for the switch may read only now what a killed service has asked."""
@@ -246,10 +252,9 @@ class Driver:
             self._address('replace', network)
         for name in filter(_PORT.fullmatch, there):
             shown = run(['ip', '-json', 'link', 'show', 'dev', name], may_fail=True)    # nothing: its pair was removed above
-            alias = json.loads(shown)[0].get('ifalias', '') if shown.strip() else ''
-            found = self.networks.every.get(alias.rpartition('/')[2])
-            if found:
-                self._connect(name, found)
+            found = _ALIAS.fullmatch(json.loads(shown)[0].get('ifalias', '') if shown.strip() else '')
+            if found and found[1] in self.networks.every:
+                self._connect(name, int(found[2]), int(found[3]))
 
 
 def nothing(_: Mapping[str, Any]) -> Dict[str, Any]:
