@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Groups of a container: shares of its totals that its runtime asks ofqos-cni for (docs/how-to/containers.md)"""
 import json
+import os
+import re
 import time
 
 import pytest
@@ -8,7 +10,7 @@ import pytest
 from support import cni
 from support.cni import Failed, Node
 from support.load import comes_to
-from support.topo import sh
+from support.topo import REPOSITORY, sh
 from support.udp import PAYLOAD, Stream, measured
 
 pytestmark = pytest.mark.skipif(not cni.there(), reason='this build has no ofqos-cni (it needs jansson)')
@@ -174,3 +176,13 @@ def test_wrong_groups(node):
         with pytest.raises(Failed, match=words):
             node.run('ADD', one, conf)
     assert nothing_but_the_switchs_own(node)
+
+
+def test_the_pages_annotation(node):
+    with open(os.path.join(REPOSITORY, 'docs/how-to/containers.md'), encoding='utf-8') as f:
+        text = re.search(r'ofqos.io/groups: \|\n((?: {6}.*\n)+)', f.read())[1]
+    conf = asked([], **{ANNOTATIONS: {'ofqos.io/groups': text}})
+    said = node.run('ADD', node.container(1), conf)
+    port, = node.ports().values()
+    assert classes(node, port) == {(way, name): share * 10_000 for way in ('in', 'out') for name, share in (('web', 60), ('voice', 10), ('rest', 20))}
+    node.run('CHECK', node.topo.host_ns(1), {**conf, 'prevResult': said})
