@@ -3,6 +3,7 @@
 before Python 3.12 in asyncio.wait_for().  Needs no root."""
 import asyncio
 import contextlib
+import gc
 import sys
 
 from support.app import PACKAGE
@@ -34,6 +35,15 @@ def test_tasks():
         await end(tasks)
         await end([])
     run(work())
+
+
+def test_nothing_is_left_to_be_looked_at(caplog):
+    """What gather() makes of a cancellation is an exception, of which asyncio complained when nobody had asked for it."""
+    async def work():
+        await end([asyncio.gather(deaf(0), deaf(0))])
+        gc.collect()
+    run(work())
+    assert not caplog.records
 
 
 def test_switches_that_are_being_dialed(monkeypatch):
