@@ -285,6 +285,14 @@ def queues(n, measure, rate=0, link=0, spread=None):
     return with_queues
 
 
+def queue_in(rate, measure):
+    """Through a class for what enters"""
+    def with_queue(subject, seconds):
+        with subject.queue_in(rate):
+            return measure(subject, seconds)
+    return with_queue
+
+
 def tcp_beside(subject, seconds):
     """TCP while the generator's 1,024 microflows take up little"""
     with subject.net.background(10_000, seconds + 5, 1024):
@@ -426,6 +434,13 @@ TESTS = {
     'queues1': row('TCP, 1 queue', 'Gbit/s', queues(1, tcp(1, True)), QUEUES),
     'queues8': row('TCP, 8 queues', 'Gbit/s', queues(8, tcp(1, True)), QUEUES),
     'queues1024': row('TCP, 1,024 queues', 'Gbit/s', queues(1024, tcp(1, True)), QUEUES),
+    'in1g': row('TCP, a queue of 1 Gbit/s for what enters', 'Gbit/s', queue_in(LINK, tcp(1, True)), BOTH, rounds=3),
+    'in10g': row('... of 10 Gbit/s', 'Gbit/s', queue_in(10 * LINK, tcp(1, True)), BOTH, rounds=3),
+    'in10g-off': row('... hosts without offloads', 'Gbit/s', queue_in(10 * LINK, tcp(1, False)), BOTH, rounds=3),
+    'in-small': row('64-byte packets, a queue for what enters', 'packets/s', queue_in(PLENTY, small(1)), BOTH,
+                    rounds=3),
+    'in-rtt': row('round trip, a queue for what enters on the way', 'us p50', queue_in(PLENTY, round_trip(0)), BOTH,
+                  rounds=3, lower=True),
     'used0': row('TCP beside 1,024 microflows, no queues', 'Gbit/s',
                queues(0, tcp_beside, spread=0), BOTH),
     'used1024': row('... each in a queue of its own', 'Gbit/s',
@@ -457,6 +472,7 @@ NOT_QUICK = ('tcp4', 'tcp4-off', 'flows1m', 'churn1m', 'churn100k', 'churn1k', '
              'rtt100k', 'link0', 'link1', 'queues8', 'used0', 'used1024', 'spread0', 'spread1',
              'spread8', 'spread1024', 'mods-single', 'mods1m', 'cpu-masks', 'mods-beside10',
              'mods-beside100', 'pipeline', 'cpu-adverse', 'rate6m', 'rate10m',
-             'rate1g', 'rtt-bulk', *(f'super-{kind.lower()}' for kind in KINDS))
+             'rate1g', 'rtt-bulk', 'in1g', 'in10g', 'in10g-off', 'in-small', 'in-rtt',
+             *(f'super-{kind.lower()}' for kind in KINDS))
 
 __all__ = ['Failure', 'KINDS', 'NOT_QUICK', 'SUPER', 'TESTS']

@@ -230,6 +230,17 @@ class Ofqos(Subject):
         self.n_queues = n
         self.dpctl(lines)
 
+    @contextlib.contextmanager
+    def queue_in(self, rate):
+        """What enters by s1 passes an HTB class of a rate"""
+        self.dpctl([f'qos-htb cmd=add,port=1,class=1,rate={rate}bit,direction=in',
+                    'flow-mod cmd=add,table=0,prio=1 in_port=1 apply:queue=1,output=2'])
+        try:
+            yield
+        finally:
+            self.only(flowload.wires())
+            self.dpctl(['qos-clear port=1,direction=in'])
+
     def dpctl(self, lines):
         done = subprocess.run((f'{self.programs}/utils/dpctl/dpctl', '-F', '-', self.address),
                               input='\n'.join(lines) + '\n', text=True, stdout=subprocess.DEVNULL,
