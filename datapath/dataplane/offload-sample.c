@@ -78,7 +78,7 @@ sample_begin(struct offload_sample *s, uint64_t now)
 }
 
 static bool
-put(struct offload_sample *s, const struct packet *p)
+put(struct offload_sample *s, const struct packet *p, bool behind)
 {
     struct offload_request *r = NULL;
     if (s->round && s->second)
@@ -87,7 +87,7 @@ put(struct offload_sample *s, const struct packet *p)
         counter_add(&s->counts.over, 1);
         return false;
     }
-    *r = (struct offload_request){.key = p->key, .in_port = p->in_port};
+    *r = (struct offload_request){.key = p->key, .in_port = p->in_port, .behind = behind};
     ring_publish(s->ring);
     s->round--;
     s->second--;
@@ -129,25 +129,25 @@ put_off(const struct offload_sample *s, struct place *at)
 
 /* Returns whether there is a request more. */
 static inline bool
-look_at(struct offload_sample *s, const struct offload_kinds *k, const struct packet *p)
+look_at(struct offload_sample *s, const struct offload_kinds *k, bool behind, const struct packet *p)
 {
-    struct place *at = find(s, key_hash_words(&p->key, k->word, k->bits, k->n));
+    struct place *at = find(s, key_hash_words(&p->key, k->word, k->bits, k->n) ^ behind);
     if (__builtin_expect(packet_is_merged(p), 0))
         counter_add(&s->counts.merged, 1); /* the control thread knows what workers serve better */
-    if (!at || !is_due(s, at) || !put(s, p))
+    if (!at || !is_due(s, at) || !put(s, p, behind))
         return false;
     put_off(s, at);
     return true;
 }
 
 bool
-sample_batch(struct offload_sample *s, const struct offload_kinds *k, const struct packet *batch,
-             unsigned n)
+sample_batch(struct offload_sample *s, const struct offload_kinds *k, bool behind,
+             const struct packet *batch, unsigned n)
 {
     bool more = false;
     for (unsigned i = 0; i < n; i++)
         if (!batch[i].fragment && !batch[i].malformed)
-            more |= look_at(s, k, &batch[i]);
+            more |= look_at(s, k, behind, &batch[i]);
     return more;
 }
 

@@ -187,17 +187,19 @@ shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
         worker_drop_early(w, (enum drop_reason)(drop - 1), p);
 }
 
-/* Handles what the port, or its shaper, has received.  shaper: where packets go first, or NULL. */
+/* Handles what a port, or its shaper, has received. */
 static unsigned
-run_port(struct worker *w, struct port *port, const struct port_shaper *shaper, unsigned most)
+run_port(struct worker *w, const struct watch_ring *r, unsigned most)
 {
+    struct port *port = r->port;
+    const struct port_shaper *shaper = r->shaper ? NULL : port_shaper(port);
     struct packet batch[PORT_BATCH];
     unsigned got = port_rx(port, w->io, batch, most);
     if (w->capture)
         capture_received(w, port, batch, got);
     unsigned n = packet_coalesce(batch, got);
-    if (w->kinds && !shaper && port_in_kernel(port))
-        w->to_tell |= sample_batch(w->sample, w->kinds, batch, n);
+    if (w->kinds && port_in_kernel(port))
+        w->to_tell |= sample_batch(w->sample, w->kinds, r->shaper, batch, n);
     if (n)
         prepare(w, batch, n);
     for (unsigned i = 0; i < n; i++) {
@@ -277,7 +279,7 @@ read_ring(struct worker *w, struct watch_ring *r)
 {
     uint32_t before = w->round_bytes;
     unsigned most = share_batch(&r->share, w->now, PORT_BATCH);
-    unsigned got = run_port(w, r->port, r->shaper ? NULL : port_shaper(r->port), most);
+    unsigned got = run_port(w, r, most);
     uint32_t bytes = w->round_bytes - before;
     if (got) {
         r->last = w->watch.tick;

@@ -74,10 +74,28 @@ count_port(struct sw_offload *f, uint32_t no, const struct port_counters *more)
 }
 
 static void
-count_ports(struct sw_offload *f, const struct entry *e, struct more came, struct more m)
+count_came(struct sw_offload *f, const struct entry *e, struct more came)
 {
     count_port(f, e->in_port,
                &(struct port_counters){.rx_packets = came.packets, .rx_bytes = came.bytes});
+}
+
+/* The rest counts when the packets come out of their queues. */
+static void
+count_queued(struct sw_offload *f, const struct entry *e, struct more came)
+{
+    const struct sw_port *p = sw_ports_find(f->sw, e->in_port);
+    const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
+    count_came(f, e, came);
+    if (s && e->no_queue_in)
+        port_count_kernel(s->to, &(struct port_counters){.tx_no_queue = came.packets});
+}
+
+static void
+count_ports(struct sw_offload *f, const struct entry *e, struct more came, struct more m)
+{
+    if (e->stage == OFFLOAD_AT_PORT)
+        count_came(f, e, came);
     for (unsigned i = 0; i < e->n_outs; i++) {
         const struct entry_out *o = &e->out[i];
         struct port_counters more = {.tx_packets = m.packets,
@@ -101,6 +119,10 @@ offload_count(struct sw_offload *f, struct entry *e)
     if (!came.packets && !dropped.packets)
         return;
     *was = now;
+    if (e->queue_in) {
+        count_queued(f, e, came);
+        return;
+    }
     count_path(f, e, came, passed, e->used);
     if (e->meter_id)
         count_meter(f, e, came, dropped);
@@ -200,7 +222,8 @@ sw_offload_each(struct sw *sw, bool (*each)(void *ctx, const struct sw_offload_v
     for (unsigned i = 0; i < OFFLOAD_REFUSED; i++) {
         const struct refusal *r = &f->refusal[i];
         struct sw_offload_view v = {.why = r->why, .key = r->key};
-        if (r->until > loop_now(f->sw->loop) && !each(ctx, &v))
+        bool told = r->stage == OFFLOAD_BEHIND_QUEUES; /* the port's request has the same reason */
+        if (!told && r->until > loop_now(f->sw->loop) && !each(ctx, &v))
             return;
     }
 }

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RINGS_MAX   64 /* of a port: as many workers */
 #define OWN_ENTRIES 16 /* as few as there may be: none is made */
 
 struct sw_cutter {
@@ -214,12 +213,12 @@ bool
 sw_cutter_attach(struct sw *sw, struct sw_port *p)
 {
     const struct sw_cutter *c = sw->cutter;
-    int ring[RINGS_MAX];
-    unsigned n = c && c->o ? port_rx_sockets(p->port, ring, RINGS_MAX) : 0;
+    int ring[SW_RINGS_MAX];
+    unsigned n = c && c->o ? port_rx_sockets(p->port, ring, SW_RINGS_MAX) : 0;
     *p->uncut = '\0';
-    if (n > RINGS_MAX)
-        snprintf(p->uncut, sizeof p->uncut, "it has more than %d receive rings", RINGS_MAX);
-    if (!n || n > RINGS_MAX)
+    if (n > SW_RINGS_MAX)
+        snprintf(p->uncut, sizeof p->uncut, "it has more than %d receive rings", SW_RINGS_MAX);
+    if (!n || n > SW_RINGS_MAX)
         return false;
     return !offload_port_add(c->o, p->link.ifindex, ring, n, p->uncut, sizeof p->uncut);
 }

@@ -112,7 +112,8 @@ outputs_cut(const struct sw_offload *f, const struct entry *e)
 }
 
 /* Workers join segments as hosts without offloads send them, so that all that follows costs less
- * (packet/coalesce.c): if there are many, and more than came in super-packets. */
+ * (packet/coalesce.c): if there are many, and more than came in super-packets.  What comes out of a port's queues
+ * they have joined before. */
 static void
 judge_segments(struct sw_offload *f, struct entry *e)
 {
@@ -120,6 +121,8 @@ judge_segments(struct sw_offload *f, struct entry *e)
              in_supers = (e->read.packets - e->read.frames) - (e->tick.packets - e->tick.frames);
     uint32_t joined = offload_joined(f->o, e->id), now = joined - e->joined;
     e->joined = joined;
+    if (e->stage == OFFLOAD_BEHIND_QUEUES)
+        return;
     if (offload_joins(f->o, e->id) && (now < JOIN_UNTIL || !outputs_cut(f, e)))
         offload_join(f->o, e->id, false);
     else if (segments > JOIN_FROM && segments > in_supers && outputs_cut(f, e))

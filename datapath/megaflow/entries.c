@@ -19,25 +19,33 @@
 
 /* ------------------------------------------------------------------ keys that were refused */
 
+/* A packet that was asked for. */
+struct asked {
+    const struct flow_key *key;
+    enum offload_stage stage;
+};
+
 static struct refusal *
-refusal_of(struct sw_offload *f, const struct flow_key *key)
+refusal_of(struct sw_offload *f, struct asked a)
 {
-    return &f->refusal[key_hash(key) % OFFLOAD_REFUSED];
+    return &f->refusal[(key_hash(a.key) + a.stage) % OFFLOAD_REFUSED];
 }
 
 static bool
-refused_lately(struct sw_offload *f, const struct flow_key *key)
+refused_lately(struct sw_offload *f, struct asked a)
 {
-    struct refusal *r = refusal_of(f, key);
+    struct refusal *r = refusal_of(f, a);
     uint64_t changed = r->tables != tables_changes(f->sw->dp.tables) ? REFUSED_NS - CHANGED_NS : 0;
-    return r->until > f->now + changed && !memcmp(&r->key, key, sizeof *key);
+    return r->until > f->now + changed && r->stage == a.stage &&
+           !memcmp(&r->key, a.key, sizeof r->key);
 }
 
 static void
-refuse(struct sw_offload *f, const struct flow_key *key, unsigned why, uint64_t until)
+refuse(struct sw_offload *f, struct asked a, unsigned why, uint64_t until)
 {
     f->counts.refused[why]++;
-    *refusal_of(f, key) = (struct refusal){.key = *key,
+    *refusal_of(f, a) = (struct refusal){.key = *a.key,
+                                          .stage = a.stage,
                                            .until = until,
                                            .tables = tables_changes(f->sw->dp.tables),
                                            .why = (uint8_t)why};
@@ -126,23 +134,26 @@ fill_counted(struct sw_offload *f, struct entry *e, const struct offload_plan *p
     e->stations = p->stations;
 }
 
-/* The same packets get the same entry again and have the same sign. */
+/* The same packets at the same place get the same entry again and have the same sign. */
 static uint64_t
 sign_of(const struct entry *e)
 {
-    return (uint64_t)key_hash(&e->key) << 32 | key_hash(&e->mask);
+    return (uint64_t)(key_hash(&e->key) + e->stage) << 32 | key_hash(&e->mask);
 }
 
 static struct entry *
-make_entry(struct sw_offload *f, const struct flow_key *key, const struct offload_plan *p)
+make_entry(struct sw_offload *f, struct asked a, const struct offload_plan *p)
 {
     struct entry *e =
         calloc(1, sizeof *e + p->n_runs * sizeof *e->run + p->n_drops * sizeof *e->drop +
                       p->rule.n_ops * sizeof *e->op + p->n_outs * sizeof *e->out);
     if (!e)
         return NULL;
-    e->asked = *key;
-    e->in_port = of_get32(key->in_port);
+    e->asked = *a.key;
+    e->stage = a.stage;
+    e->queue_in = p->queue_in;
+    e->no_queue_in = p->no_queue_in;
+    e->in_port = of_get32(a.key->in_port);
     e->created = e->looked = f->now;
     fill_match(e, &p->rule);
     fill_path(e, p);
@@ -164,13 +175,13 @@ take_share(struct sw_offload *f, const struct offload_rule *r)
 }
 
 static void
-insert(struct sw_offload *f, const struct flow_key *key, const struct offload_plan *p)
+insert(struct sw_offload *f, struct asked a, const struct offload_plan *p)
 {
-    struct entry *e = make_entry(f, key, p);
+    struct entry *e = make_entry(f, a, p);
     const struct pause *pause = e ? offload_pause_of(f, e->sign) : NULL;
     int err = e ? 0 : -ENOMEM;
     if (e && pause->sign == e->sign && pause->until > f->now) {
-        refuse(f, key, SW_OFFLOAD_changes, pause->until);
+        refuse(f, a, SW_OFFLOAD_changes, pause->until);
         free(e);
         return;
     }
@@ -182,10 +193,10 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
         bool joins = err == -EEXIST && offload_joins(f->o, e->id);
         free(e);
         if (joins) {
-            refuse(f, key, SW_OFFLOAD_merged, f->now + REFUSED_NS);
+            refuse(f, a, SW_OFFLOAD_merged, f->now + REFUSED_NS);
         } else if (err != -EEXIST) { /* another worker has asked for it */
             f->full = f->now;
-            refuse(f, key, SW_OFFLOAD_full, f->now + REFUSED_NS);
+            refuse(f, a, SW_OFFLOAD_full, f->now + REFUSED_NS);
         }
         return;
     }
@@ -198,24 +209,25 @@ insert(struct sw_offload *f, const struct flow_key *key, const struct offload_pl
 }
 
 void
-offload_ask(struct sw_offload *f, const struct flow_key *key)
+offload_ask(struct sw_offload *f, const struct flow_key *key, enum offload_stage stage)
 {
     struct offload_plan p;
+    const struct asked a = {key, stage};
     f->now = loop_now(f->sw->loop);
     if (!f->on || f->closing || change_set_active() || tasks_locked(f->sw->tasks))
         return; /* it will be asked for again */
-    if (refused_lately(f, key) || !take_ask(f))
+    if (refused_lately(f, a) || !take_ask(f))
         return;
     f->counts.asked++;
     offload_settle(f); /* so that all entries are made from the same state of the tables */
     if (!f->on)
         return;
-    enum offload_reason why = offload_plan_make(&f->sw->dp, key, &f->places, &p);
+    enum offload_reason why = offload_plan_make(&f->sw->dp, key, stage, &f->places, &p);
     f->normal |= why == OFFLOAD_WHY_normal || (why == OFFLOADED && p.stations.in);
     if (why != OFFLOADED)
-        refuse(f, key, why, f->now + REFUSED_NS);
+        refuse(f, a, why, f->now + REFUSED_NS);
     else
-        insert(f, key, &p);
+        insert(f, a, &p);
 }
 
 bool
@@ -227,7 +239,7 @@ sw_offload_asked(struct sw *sw)
         struct offload_sample *s = sw->dp.workers[i]->sample;
         const struct offload_request *r;
         for (n = 0; n < ASKS_A_TURN && (r = sample_peek(s)); n++) {
-            offload_ask(f, &r->key);
+            offload_ask(f, &r->key, r->behind ? OFFLOAD_BEHIND_QUEUES : OFFLOAD_AT_PORT);
             sample_take(s);
         }
         if (n == ASKS_A_TURN)

@@ -126,7 +126,38 @@ wants_programs(const struct sw_offload *f, const struct sw_port *p)
 static bool
 is_for_kernel(const struct sw_offload *f, const struct sw_port *p)
 {
-    return !port_shaper(p->port) && !offload_is_off(f, p->name);
+    return !offload_is_off(f, p->name);
+}
+
+/* Programs where packets come out of the port's queues for what enters.  Without them the kernel puts none in:
+ * user space would lose super-packets there that no ring takes. */
+static void
+attach_behind(struct sw_offload *f, const struct sw_port *p)
+{
+    const struct port_shaper *s = port_shaper(p->port);
+    int ring[SW_RINGS_MAX];
+    char why[256];
+    unsigned n = s && port_in_kernel(p->port) ? port_rx_sockets(s->from, ring, SW_RINGS_MAX) : 0;
+    if (!n || n > SW_RINGS_MAX)
+        return;
+    int ifindex = port_ifindex(s->from);
+    if (offload_port_add(f->o, ifindex, ring, n, why, sizeof why))
+        log_notice(PORT, "port %u (%s): packets in its queues for what enters are not handled in the kernel: %s",
+                   p->no, p->name, why);
+    else
+        port_set_done(s->from, offload_port_done(f->o, ifindex));
+}
+
+/* Nothing must find the port's entries any more. */
+static void
+detach_behind(struct sw_offload *f, const struct sw_port *p)
+{
+    const struct port_shaper *s = port_shaper(p->port);
+    if (!s || !port_in_kernel(s->from))
+        return;
+    port_set_done(s->from, NULL);
+    rcu_wait(); /* workers add to what goes away */
+    offload_port_del(f->o, port_ifindex(s->from), false);
 }
 
 static void
@@ -135,6 +166,7 @@ handle(struct sw_offload *f, struct sw_port *p)
     offload_host_port(f, p);
     offload_port_others(f->o, p->link.ifindex, name_filter, p);
     port_set_done(p->port, offload_port_done(f->o, p->link.ifindex));
+    attach_behind(f, p);
 }
 
 static void
@@ -198,6 +230,7 @@ take_off(struct sw *sw, struct sw_port *p)
     sw_offload_settle(sw);
     if (!offload_port_has(f->o, p->link.ifindex))
         return;
+    detach_behind(f, p);
     port_set_done(p->port, NULL);
     rcu_wait();                        /* workers add to what goes away */
     bool later = f->n_ports > AT_ONCE; /* at the switch's end: the end of the process does it */
@@ -217,7 +250,28 @@ sw_offload_port_del(struct sw *sw, struct sw_port *p)
 }
 
 void
-sw_offload_port_again(struct sw *sw, struct sw_port *p)
+sw_offload_shaper_del(struct sw *sw, struct sw_port *p)
+{
+    if (!sw->offload || sw->offload->closing)
+        return;
+    sw_offload_forget_port(sw, p->no);
+    sw_offload_settle(sw);
+    detach_behind(sw->offload, p);
+}
+
+void
+sw_offload_shaper_add(struct sw *sw, struct sw_port *p)
+{
+    if (!sw->offload || sw->offload->closing)
+        return;
+    attach_behind(sw->offload, p);
+    sw_offload_forget_port(sw, p->no);
+    sw_offload_settle(sw);
+}
+
+/* The port's packets are to be handled in the kernel, or no longer. */
+static void
+follow_off(struct sw *sw, struct sw_port *p)
 {
     const struct sw_offload *f = sw->offload;
     if (!f || !p->port || port_in_kernel(p->port) == is_for_kernel(f, p))
@@ -246,7 +300,7 @@ sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n)
     free(f->off);
     f->off = copy;
     f->n_off = n;
-    each_port(sw, sw_offload_port_again);
+    each_port(sw, follow_off);
     return 0;
 }
 
@@ -256,8 +310,12 @@ static void
 look_after(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
-    if (p->port && offload_port_has(f->o, p->link.ifindex))
-        port_sync_done(p->port, offload_port_passed(f->o, p->link.ifindex));
+    if (!p->port || !offload_port_has(f->o, p->link.ifindex))
+        return;
+    port_sync_done(p->port, offload_port_passed(f->o, p->link.ifindex));
+    const struct port_shaper *s = port_shaper(p->port);
+    if (s && port_in_kernel(s->from))
+        port_sync_done(s->from, offload_port_passed(f->o, port_ifindex(s->from)));
 }
 
 static void

@@ -43,6 +43,9 @@ struct plan_way {
     uint32_t kept;        /* ops up to the last output, or the meter: later ones edit for nobody */
     uint32_t group;       /* the last one that was met */
     bool retagged;        /* NORMAL floods with another tag */
+    bool goes;            /* it comes to a port that is up */
+    bool has_queue;       /* for what enters by its port: the first one */
+    uint32_t queue;
     enum offload_reason why;
     uint8_t n_forks;
     struct plan_fork before[GROUP_MAX_DEPTH + 1];

@@ -123,6 +123,7 @@ plan_port(const struct step *s, struct port *port, uint32_t to)
     struct port_kernel_output k;
     if (w->why != OFFLOADED)
         return;
+    w->goes |= port && port_is_up(port);
     if (!port) {
         add_drop(w, DROP_no_port, to, 0);
         return;
@@ -136,6 +137,17 @@ plan_port(const struct step *s, struct port *port, uint32_t to)
         send_by(w, to, queue, &k);
     else
         plan_refuse(w, OFFLOAD_WHY_port_kind);
+}
+
+/* As preview_queue. */
+static void
+plan_queue(const struct step *s, const struct act *a)
+{
+    struct plan_way *w = way_of(s);
+    if (w->has_queue || queue_at(a->arg, act_queue_ports(a), s->p->in_port) != a->arg)
+        return;
+    w->has_queue = true;
+    w->queue = a->arg;
 }
 
 static void
@@ -359,6 +371,7 @@ static const struct pipeline_trace recorder = {
     .table = plan_table,
     .meter = plan_meter,
     .edit = plan_do_edit,
+    .queue = plan_queue,
     .table_again = plan_table_again,
     .fork = plan_fork,
     .join = plan_join,
@@ -401,16 +414,45 @@ is_kernel_kind(const struct flow_key *k)
 }
 
 static enum offload_reason
-in_refusal(const struct dp *dp, const struct port *in)
+in_refusal(const struct port *in, enum offload_stage stage)
 {
-    if (!in || port_ifindex(in) <= 0 || !port_receives(in))
+    const struct port_shaper *s = in ? port_shaper(in) : NULL;
+    if (!in || port_ifindex(in) <= 0 || !port_receives(in) || (stage && !s))
         return OFFLOAD_WHY_in_port;
-    return port_shaper(in) ? OFFLOAD_WHY_shaped : OFFLOADED;
+    return s && !port_in_kernel(s->from) ? OFFLOAD_WHY_shaped : OFFLOADED;
+}
+
+/* The way is what the packet will do behind the queues; here it only enters them.  min_ttl stays: user space
+ * tells whether those with a lower one will go on. */
+static bool
+put_in_queue(const struct plan_way *w, const struct port_shaper *s)
+{
+    struct offload_plan *o = w->out;
+    struct port_kernel_output k;
+    if (!port_kernel_output(s->to, w->queue, &k))
+        return false;
+    o->rule.n_ops = 0;
+    o->rule.meter = false;
+    o->meter_id = 0;
+    o->rule.longest = k.longest;
+    o->rule.super = k.super;
+    o->queue_in = true;
+    o->no_queue_in = k.queue != w->queue;
+    return offload_rule_op(&o->rule,
+                           (struct offload_op){OFFLOAD_QUEUE_IN, (uint32_t)k.ifindex,
+                                               k.priority | (uint64_t)k.queue << 32});
+}
+
+/* The port's interface, or the one behind its queues. */
+static int
+comes_by(const struct port *in, enum offload_stage stage)
+{
+    return port_ifindex(stage == OFFLOAD_BEHIND_QUEUES ? port_shaper(in)->from : in);
 }
 
 enum offload_reason
-offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offload_meters *meters,
-                  struct offload_plan *out)
+offload_plan_make(struct dp *dp, const struct flow_key *key, enum offload_stage stage,
+                  const struct offload_meters *meters, struct offload_plan *out)
 {
     struct flow_path path;
     struct packet p;
@@ -422,7 +464,7 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offloa
     w.now = (struct planned){.key = *key, .ttl = -1};
     memset(out, 0, sizeof *out);
     out->rule.longest = out->rule.super = OFFLOAD_MAX_FRAME;
-    w.why = in_refusal(dp, in);
+    w.why = in_refusal(in, stage);
     if (w.why != OFFLOADED)
         return w.why;
     if (!is_kernel_kind(key))
@@ -436,6 +478,9 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, const struct offloa
         return w.why;
     out->rule.n_ops = w.kept;
     out->rule.ports = port_bits(out, in_port);
-    return offload_rule_match(&out->rule, key, &w.bits, port_ifindex(in)) ? OFFLOADED
-                                                                          : OFFLOAD_WHY_mask;
+    out->rule.came_by = (uint32_t)port_ifindex(in);
+    if (stage == OFFLOAD_AT_PORT && w.goes && port_shaper(in) && !put_in_queue(&w, port_shaper(in)))
+        return OFFLOAD_WHY_shaped;
+    return offload_rule_match(&out->rule, key, &w.bits, comes_by(in, stage)) ? OFFLOADED
+                                                                             : OFFLOAD_WHY_mask;
 }

@@ -46,6 +46,8 @@ struct entry {
     struct offload_hits tick; /* as of the last tick */
     uint32_t joined;          /* the same, segments that went to be joined */
     uint64_t sign;            /* of its key and mask, for pauses */
+    enum offload_stage stage;
+    bool queue_in, no_queue_in; /* as in struct offload_plan */
 
     uint8_t n_steps, rekeys;
     uint8_t metered; /* the first step that counts only what the meter let pass */
@@ -74,6 +76,7 @@ entry_path(const struct entry *e)
 /* A key for which there is no entry. */
 struct refusal {
     struct flow_key key;
+    enum offload_stage stage;
     uint64_t until;       /* 0: a free place */
     unsigned long tables; /* as of these changes */
     uint8_t why;
@@ -150,7 +153,7 @@ void offload_host_look(struct sw_offload *f);
 /* ------------------------------------------------------------------ entries.c */
 
 /* A worker has seen packets with this key again and again. */
-void offload_ask(struct sw_offload *f, const struct flow_key *key);
+void offload_ask(struct sw_offload *f, const struct flow_key *key, enum offload_stage stage);
 
 /* ------------------------------------------------------------------ end.c */
 

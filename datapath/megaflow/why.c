@@ -49,12 +49,13 @@ sw_offload_port_why(const struct sw *sw, const struct sw_port *p)
     if (!p->port || !port_receives(p->port) || p->files || p->no == OFPP_LOCAL ||
         !port_rx_sockets(p->port, &fd, 1))
         return why_of(OFFLOAD_WHY_in_port);
-    if (port_shaper(p->port))
-        return why_of(OFFLOAD_WHY_shaped);
     if (p->offload_waits)
         return WHY_WAITS;
     if (!offload_port_has(f->o, p->link.ifindex))
         return WHY_ATTACH;
+    const struct port_shaper *s = port_shaper(p->port);
+    if (s && !port_in_kernel(s->from))
+        return why_of(OFFLOAD_WHY_shaped);
     const char *front = offload_port_waits(f->o, p->link.ifindex);
     return (struct sw_offload_why){front ? "in_front" : NULL, front};
 }
@@ -74,10 +75,37 @@ ttl_of(const struct packet *p)
     return at < p->len ? p->data[at] : 0;
 }
 
+/* At ofqoN the frame is nobody's but a multicast, which the host always gets. */
+static bool
+host_wants(const struct sw *sw, const struct sw_port *in, enum offload_stage stage,
+           const struct packet *p)
+{
+    return stage == OFFLOAD_BEHIND_QUEUES ? p->key.eth_dst[0] & 1
+                                          : offload_host_wants(sw->offload, in, p);
+}
+
 static bool
 is_too_long(const struct packet *p, const struct offload_rule *r)
 {
     return p->vnet.gso_type ? p->len > r->super : p->len > r->longest;
+}
+
+static struct sw_offload_why
+explain_at(struct sw *sw, const struct sw_port *in, enum offload_stage stage,
+           const struct packet *p, bool *queue_in)
+{
+    struct offload_plan plan;
+    enum offload_reason reason =
+        offload_plan_make(&sw->dp, &p->key, stage, &sw->offload->places, &plan);
+    if (reason != OFFLOADED)
+        return why_of(reason);
+    if (ttl_of(p) < plan.rule.min_ttl)
+        return why_of(OFFLOAD_WHY_ttl);
+    if (is_too_long(p, &plan.rule))
+        return WHY_TOO_LONG;
+    *queue_in = plan.queue_in;
+    return in && offload_rule_edits(&plan.rule) && host_wants(sw, in, stage, p) ? WHY_HOST
+                                                                                : WHY_NOTHING;
 }
 
 struct sw_offload_why
@@ -85,21 +113,13 @@ sw_offload_explain(struct sw *sw, const struct packet *p)
 {
     struct sw_offload_why why = sw_offload_why(sw);
     const struct sw_port *in = sw_ports_find(sw, p->in_port);
-    struct offload_plan plan;
     if (!why.name && in)
         why = sw_offload_port_why(sw, in);
     if (why.name)
         return why;
     if (p->fragment || p->malformed || has_options(p))
         return why_of(OFFLOAD_WHY_kind);
-    enum offload_reason reason = offload_plan_make(&sw->dp, &p->key, &sw->offload->places, &plan);
-    if (reason != OFFLOADED)
-        return why_of(reason);
-    if (ttl_of(p) < plan.rule.min_ttl)
-        return why_of(OFFLOAD_WHY_ttl);
-    if (is_too_long(p, &plan.rule))
-        return WHY_TOO_LONG;
-    return in && offload_rule_edits(&plan.rule) && offload_host_wants(sw->offload, in, p)
-               ? WHY_HOST
-               : WHY_NOTHING;
+    bool queue_in = false;
+    why = explain_at(sw, in, OFFLOAD_AT_PORT, p, &queue_in);
+    return queue_in && !why.name ? explain_at(sw, in, OFFLOAD_BEHIND_QUEUES, p, &queue_in) : why;
 }

@@ -48,8 +48,12 @@ bool
 offload_rule_edits(const struct offload_rule *r)
 {
     for (uint32_t i = 0; i < r->n_ops; i++)
-        if (r->op[i].kind != OFFLOAD_OUTPUT && r->op[i].kind != OFFLOAD_METER)
-            return true;
+        switch (r->op[i].kind) {
+        case OFFLOAD_OUTPUT:
+        case OFFLOAD_QUEUE_IN:
+        case OFFLOAD_METER: break;
+        default: return true;
+        }
     return false;
 }
 

@@ -342,6 +342,7 @@ fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
                                 .covered = offload_rule_covered(r),
                                 .edits = offload_rule_edits(r),
                                 .ports = r->ports,
+                                .came_by = r->came_by,
                                 .hold_new = 1};
     memcpy(e->key, key, sizeof e->key);
     memcpy(e->op, r->op, r->n_ops * sizeof r->op[0]);

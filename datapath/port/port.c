@@ -291,6 +291,8 @@ switch_on(const char *family, const char *name, const char *setting)
     close(fd);
 }
 
+#define SHAPER_MTU 65535 /* as the interfaces are made */
+
 /* The host's own IPv6 must not send through it: the port would receive that.  A kernel without IPv6
  * has no such file.  Broadcasts of IPv4 the host has heard at the port already: as the interface has no
  * address, the filter drops all but those from 0.0.0.0. */
@@ -332,6 +334,7 @@ port_shaper_open(struct port *p, const char *to, const char *from, char *why, si
     }
     uint32_t f = load_relaxed(&p->flags);
     port_set_flags(s->from, f, f & PORT_LINK_DOWN);
+    port_set_mtu(s->to, SHAPER_MTU);
     store_release(&p->shaper, s);
     return 0;
 }

@@ -110,6 +110,7 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     struct sw_port *p = sw_ports_find(sw, no);
     if (!p || !p->port)
         return;
+    sw_offload_shaper_del(sw, p);
     struct port_shaper *old = port_shaper_take(p->port);
     if (old) {
         wake_workers(sw);
@@ -122,7 +123,7 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     if (s && port_shaper_open(p->port, s->tx_name, s->rx_name, why, sizeof why))
         log_error(QOS, "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
                   p->name, why);
-    sw_offload_port_again(sw, p);
+    sw_offload_shaper_add(sw, p);
     wake_workers(sw);
 }
 

@@ -56,6 +56,14 @@ put_output(const struct sw *sw, const struct offload_op *op, uint32_t *queue,
     add(a, OF_ACTION(OUTPUT))->output.port = port_of(sw, (int)op->arg);
 }
 
+/* To the port's queues for what enters: their packets come by again.  The queue is told even if it is the default
+ * class, as no action at all is a drop. */
+static void
+put_queue_in(const struct offload_op *op, struct cache_actions *a)
+{
+    add(a, OF_ACTION(SET_QUEUE))->queue.queue_id = (uint32_t)(op->value >> 32);
+}
+
 static void
 put_transport(const struct sw_offload_view *v, const struct offload_op *op, struct cache_actions *a)
 {
@@ -116,6 +124,8 @@ cache_actions(const struct sw *sw, const struct sw_offload_view *v, struct cache
     for (uint32_t i = 0; i < v->n_ops; i++) {
         if (v->op[i].kind == OFFLOAD_OUTPUT)
             put_output(sw, &v->op[i], &queue, out);
+        else if (v->op[i].kind == OFFLOAD_QUEUE_IN)
+            put_queue_in(&v->op[i], out);
         else
             put_edit(v, &v->op[i], out);
     }

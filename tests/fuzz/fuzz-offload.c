@@ -253,6 +253,7 @@ make_rule(const struct actions *a, const struct packet *p, struct offload_plan *
         if (!ok)
             return false;
     }
+    plan->rule.came_by = IFINDEX;
     return plan_op(&w, OFFLOAD_OUTPUT, OUT + a->n, a->n) &&
            offload_rule_match(&plan->rule, &p->key, &w.bits, IFINDEX);
 }

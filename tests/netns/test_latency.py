@@ -36,7 +36,7 @@ def path(request):
     return request.param
 
 
-def in_kernel(switch, one, two):
+def in_kernel(switch, one, two, hits=8):
     """Frames of both directions are handled there from now on"""
     def handled():
         before = offload.counted(switch)['hits']
@@ -44,7 +44,7 @@ def in_kernel(switch, one, two):
             for _ in range(4):
                 wire.send(eth(ipv4(b'\0' * 20, src=f'10.0.0.{src}', dst='10.0.0.9'), dst=3 - src, src=src))
         time.sleep(0.05)
-        return offload.counted(switch)['hits'] >= before + 8
+        return offload.counted(switch)['hits'] >= before + hits
     until(handled, 'the kernel handles them')
     one.drain()
     two.drain()
@@ -79,6 +79,22 @@ def test_handshakes(path, wrap):
         assert queue(conn, 1, 0) is None
         ends.pass_on(1, ACK, 101, 7101)                                 # of the answer: host 1's side
         assert until(lambda: queue(conn, 1, 0), 'a sample').rtt.samples == 1
+
+
+def test_behind_queues_for_what_enters(path):
+    """The packets come out of another interface, and are still the port's."""
+    with switched(f'--offload={path}') as (_, switch, conn, one, two):
+        ask(conn, q.htb_class(q.ADD, 1, 10, 100 * MBIT, direction=1))
+        conn.flow(apply_actions(set_queue(10), output(2)), match=match(in_port=1), priority=2)
+        ends = Ends(one, two)
+        if path == 'auto':
+            in_kernel(switch, one, two, hits=12)
+        before = offload.counted(switch)['hits'] if path == 'auto' else 0
+        ends.handshake(WAIT)
+        if path == 'auto':
+            assert offload.counted(switch)['hits'] >= before + 3
+        got = until(lambda: queue(conn, 2, 0), 'a sample')
+        assert got.rtt.samples == 1 and got.path >= WAIT * 1e6
 
 
 def test_what_spoils_it(path):

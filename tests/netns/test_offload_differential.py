@@ -198,7 +198,7 @@ def pipeline(seed):
 class Side:
     """A switch, its hosts and what they heard"""
 
-    def __init__(self, how, stack):
+    def __init__(self, how, stack, ports_in):
         self.topo = stack.enter_context(Topology(PORTS))
         self.switch = stack.enter_context(Switch(self.topo, *offload.options(how)))
         self.conn = stack.enter_context(self.switch.connect())
@@ -206,6 +206,8 @@ class Side:
                       for n in range(1, PORTS + 1)}
         for n in self.wires:
             q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, n, QUEUE, 900 * MBIT))
+        for n in ports_in:
+            q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, n, QUEUE, 900 * MBIT, direction=1))
 
     def fill(self, messages):
         """-> which were refused"""
@@ -226,6 +228,14 @@ class Side:
             time.sleep(PAUSE)
         self.conn.barrier()
 
+    def counted(self):
+        """What flows, tables and groups have counted since they were made, and ports so far"""
+        traffic = 'rx_packets', 'rx_bytes', 'tx_packets', 'tx_bytes'
+        return {'flows': sorted((f['table_id'], f['priority'], f['packet_count'], f['byte_count'])
+                                for f in self.conn.flows()),
+                'groups': sorted((g['group_id'], g['packet_count'], g['byte_count']) for g in self.conn.group_stats()),
+                'ports': {n: [row[k] for k in traffic] for n, row in self.conn.port_stats().items() if n <= PORTS}}
+
     def heard(self):
         """{(port, number): the frames}"""
         found = collections.defaultdict(list)
@@ -237,12 +247,13 @@ class Side:
         return found
 
 
-@pytest.fixture(scope='module')
-def sides():
+@pytest.fixture(scope='module', params=[(), (1, 2)], ids=['plain', 'queues-in'])
+def sides(request):
+    """Without queues for what enters, and with such at two ports"""
     if offload.has_option() and (why := offload.works()):
         pytest.skip(why)
     with contextlib.ExitStack() as stack:
-        yield Side('off', stack), Side('auto', stack)
+        yield Side('off', stack, request.param), Side('auto', stack, request.param)
 
 
 def difference(turn, one, other, templates):
@@ -280,6 +291,9 @@ def test_both_say_the_same(sides, seed):
         assert not (why := difference(turn, *found, templates)), f'seed {seed}, ' + why
         if not turn:
             first = {key: sorted(frames) for key, frames in found[1].items()}
+    counted = [side.counted() for side in sides]
+    for what, rows in counted[0].items():
+        assert rows == counted[1][what], f'seed {seed}: {what} count otherwise'
     last = {key: sorted(frames)[::ROUNDS[1]] for key, frames in found[1].items()}
     assert not (why := difference('last', first, last, templates)), \
         f'seed {seed}, the kernel does not as user space did: ' + why

@@ -352,8 +352,8 @@ def age(row):
 
 
 def test_counters_of_what_a_shaper_dropped(topo):
-    """They stay when the queues of what enters go"""
-    with Switch(topo) as switch, switch.connect() as conn, topo.host(1) as one:
+    """Those of user space's packets, and they stay when the queues of what enters go"""
+    with Switch(topo, '--offload=off') as switch, switch.connect() as conn, topo.host(1) as one:
         q.send(conn, q.NATIVE, q.htb_class(q.ADD, 1, 10, MBIT // 10, direction=1))
         q.send(conn, q.NATIVE, q.qdisc(q.PFIFO, q.ADD, 1, 10, 1, direction=1))
         q.send(conn, q.NATIVE, q.qdisc(q.HTB, q.REPLACE, 1, 10, direction=1))

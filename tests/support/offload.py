@@ -241,14 +241,14 @@ def drops(conn):
         sum(v for k, v in qosmsg.counters(conn).items() if k.startswith('drop.'))
 
 
-def stream_of(switch, conn, count, rate, changes, own, seed, flows=1):
+def stream_of(switch, conn, count, rate, changes, own, seed, flows=1, quiet=0.5):
     """A stream with changes beside it -> {'result', 'uncounted', 'changes', 'hits', 'text'}
 
     uncounted: frames that are lost, and neither the switch, nor a wire, nor the listener's socket has
     counted them."""
     hits_before, drops_before = hits(switch), drops(conn)
     with Changes(switch, changes, own, seed) as changing:
-        with Numbered(switch.topo, count, rate, flows) as stream:
+        with Numbered(switch.topo, count, rate, flows, quiet=quiet) as stream:
             pass
         sent = changing.sent
     r = stream.result

@@ -71,20 +71,27 @@ pad(struct __sk_buff *skb)
     return skb->len >= least || skb->gso_size ? 0 : bpf_skb_change_tail(skb, least, 0);
 }
 
+/* Sends a copy as it is. */
+static __noinline int
+queue_copy(struct __sk_buff *skb, __u32 ifindex, __u32 priority)
+{
+    __u32 was = skb->priority;
+    skb->priority = priority;
+    int err = bpf_clone_redirect(skb, ifindex, 0);
+    skb->priority = was;
+    return err < 0 ? err : 0;
+}
+
 /* Sends a copy.  What its port's queue drops (a positive result) concerns no other output.  The padding
  * is the copy's alone: edits that follow may make the frame longer. */
 static __noinline int
 output_copy(struct __sk_buff *skb, __u32 ifindex, __u32 priority)
 {
-    __u32 len = skb->len, was = skb->priority;
+    __u32 len = skb->len;
     if (pad(skb))
         return -1;
-    skb->priority = priority;
-    int err = bpf_clone_redirect(skb, ifindex, 0);
-    skb->priority = was;
-    if (skb->len != len && bpf_skb_change_tail(skb, len, 0))
-        return -1;
-    return err < 0 ? err : 0;
+    int err = queue_copy(skb, ifindex, priority);
+    return skb->len != len && bpf_skb_change_tail(skb, len, 0) ? -1 : err;
 }
 
 static __noinline int

@@ -105,7 +105,7 @@ put_sample(struct rtt_control *c, const struct rtt_sample *s)
 
 /* What is looked at.  Not inlined, and not static, so that the verifier looks at it once. */
 __noinline int
-ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u64 out, __u64 about)
+ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 about)
 {
     __u32 zero = 0, l3 = ETH_HEADER + (where_tags(where) > 1 ? VLAN_TAG : 0);
     int v6 = where_is_v6(where), tcp = where_proto(where) == PROTO_TCP;
@@ -113,7 +113,7 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u64 out, __u64 about)
     if (!c)
         return 0;
     struct segment segment = {};
-    struct rtt_ends e = {.ifindexes = skb->ifindex + (__u32)out};
+    struct rtt_ends e = {.ifindexes = in + (__u32)out};
     struct rtt_seen p = {.ifindex = (__u32)out, .queue = out >> 32, .about = about};
     __u32 length = read_addresses(skb, l3, v6, &e);
     __u32 head = (v6 ? IPV6_HEADER : IPV4_HEADER) + where_jumbo(where);
@@ -172,7 +172,7 @@ measure(struct __sk_buff *skb, const struct offload_entry *e, __u32 where, __u64
     if (op->kind != OFFLOAD_OUTPUT || !c || !c->on ||
         (where_proto(where) == PROTO_TCP && is_shut(skb, c, where, about)))
         return 0;
-    return ofqos_round_trip(skb, where, op->value >> 32 << 32 | op->arg, about);
+    return ofqos_round_trip(skb, where, e->came_by, op->value >> 32 << 32 | op->arg, about);
 }
 
 #endif

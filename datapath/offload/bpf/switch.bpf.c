@@ -239,6 +239,7 @@ run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op
     int err;
     switch (op->kind) {
     case OFFLOAD_OUTPUT: return output_copy(skb, arg, value);
+    case OFFLOAD_QUEUE_IN: return queue_copy(skb, arg, value);
     case OFFLOAD_SET_ETH_DST: return set_eth(skb, 0, value);
     case OFFLOAD_SET_ETH_SRC: return set_eth(skb, 6, value);
     case OFFLOAD_PUSH_VLAN:
@@ -262,6 +263,12 @@ run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op
     }
 }
 
+static __always_inline int
+is_output(const struct offload_op *op)
+{
+    return op->kind == OFFLOAD_OUTPUT || op->kind == OFFLOAD_QUEUE_IN;
+}
+
 /* What becomes of the frame itself: nothing, unless the host may want it. */
 static __always_inline int
 end_of(__u32 where)
@@ -278,13 +285,14 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
         const struct offload_op *op = &e->op[i];
         if (i >= e->n_ops)
             break;
-        if (i + 1 == e->n_ops && op->kind == OFFLOAD_OUTPUT && !(where & WHERE_HOST) && !pad(skb)) {
+        if (i + 1 == e->n_ops && is_output(op) && !(where & WHERE_HOST) &&
+            (op->kind == OFFLOAD_QUEUE_IN || !pad(skb))) {
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
         if (run_op(skb, &cpu->at, op)) {
             COUNT(cpu, failed);
-            if (op->kind != OFFLOAD_OUTPUT) /* other ports may take it */
+            if (!is_output(op)) /* other ports may take it */
                 return TC_ACT_SHOT;
         }
     }

@@ -162,7 +162,12 @@ sw_offload_port_del(struct sw *of, struct sw_port *p)
 }
 
 void
-sw_offload_port_again(struct sw *of, struct sw_port *p)
+sw_offload_shaper_del(struct sw *of, struct sw_port *p)
+{
+}
+
+void
+sw_offload_shaper_add(struct sw *of, struct sw_port *p)
 {
 }
 

@@ -133,8 +133,14 @@ udp(void)
 enum offload_reason
 plan_of(const struct flow_key *k)
 {
+    return plan_at(k, OFFLOAD_AT_PORT);
+}
+
+enum offload_reason
+plan_at(const struct flow_key *k, enum offload_stage stage)
+{
     static const struct offload_meters meters = {on_place, NULL};
-    return offload_plan_make(fx->dp, k, &meters, &plan);
+    return offload_plan_make(fx->dp, k, stage, &meters, &plan);
 }
 
 void

@@ -30,6 +30,7 @@ struct flow_key key_of(uint16_t type, uint8_t proto, uint16_t vid);
 struct flow_key udp(void);
 
 enum offload_reason plan_of(const struct flow_key *k);
+enum offload_reason plan_at(const struct flow_key *k, enum offload_stage stage);
 void assert_planned(struct flow_key k);
 #define assert_refused(key, name)                                                                  \
     do {                                                                                           \

@@ -66,7 +66,7 @@ ask_plain(struct test *t, uint32_t in_port)
 {
     struct flow_key k = plain_key(in_port, 1);
     uint32_t n = t->f.n_live;
-    offload_ask(&t->f, &k);
+    offload_ask(&t->f, &k, OFFLOAD_AT_PORT);
     return t->f.n_live > n ? t->f.live[n] : NULL;
 }
 
@@ -132,6 +132,56 @@ a_number_begins_anew(void **state)
     offload_sync(&t->f);
     assert_int_equal(e->read.packets, 0);
     assert_int_equal(counted[0].rx_packets, 5);
+    test_end(t);
+}
+
+/* The port has queues for what enters: two entries of the same packets, of which each counts its part. */
+static void
+two_entries_count_once(void **state)
+{
+    struct test *t = test_begin(1);
+    struct flow_key k = plain_key(1, 1);
+    t->fixture->ports[0].shaped = true;
+    add_flow(t, 1, 2, 1, OFPFC_ADD);
+    struct flow *f = only_flow(t, 1);
+    struct entry *at = ask_plain(t, 1);
+    assert_non_null(at);
+    assert_true(at->queue_in);
+    offload_ask(&t->f, &k, OFFLOAD_BEHIND_QUEUES);
+    assert_int_equal(t->f.n_live, 2);
+    struct entry *behind = t->f.live[1];
+    assert_false(behind->queue_in);
+    assert_true(at->sign != behind->sign);
+    hit(t, at, 5, 500);
+    offload_sync(&t->f);
+    assert_int_equal(counted[0].rx_packets, 5);
+    assert_int_equal(tables_flow_counter(t->sw.dp.tables, f).packets, 0);
+    hit(t, behind, 3, 300);
+    offload_sync(&t->f);
+    assert_int_equal(counted[0].rx_packets, 5);
+    assert_int_equal(counted[1].tx_packets, 3);
+    assert_int_equal(tables_flow_counter(t->sw.dp.tables, f).packets, 3);
+    assert_int_equal(tables_counter(t->sw.dp.tables, 0).matched, 3);
+    /* Both go with the flow, and with their port. */
+    sw_offload_forget_port(&t->sw, 1);
+    offload_settle(&t->f);
+    assert_int_equal(t->f.n_live, 0);
+    t->fixture->ports[0].shaped = false;
+    test_end(t);
+}
+
+/* A refusal at one place says nothing about the other. */
+static void
+places_are_refused_apart(void **state)
+{
+    struct test *t = test_begin(1);
+    struct flow_key k = plain_key(1, 1);
+    add_flow(t, 1, 2, 1, OFPFC_ADD);
+    offload_ask(&t->f, &k, OFFLOAD_BEHIND_QUEUES); /* there are none */
+    assert_int_equal(t->f.counts.refused[OFFLOAD_WHY_in_port], 1);
+    offload_ask(&t->f, &k, OFFLOAD_BEHIND_QUEUES);
+    assert_int_equal(t->f.counts.asked, 1);
+    assert_non_null(ask_plain(t, 1));
     test_end(t);
 }
 
@@ -289,7 +339,7 @@ requests_are_bounded(void **state)
     for (unsigned i = 0; i < 5000; i++) {
         struct flow_key k = plain_key(1, (uint8_t)i);
         of_set16(k.tp_src, (uint16_t)i);
-        offload_ask(&t->f, &k);
+        offload_ask(&t->f, &k, OFFLOAD_AT_PORT);
     }
     assert_true(t->f.counts.asked <= 1024);
     assert_int_equal(t->f.counts.refused[SW_OFFLOAD_busy], 5000 - t->f.counts.asked);
@@ -322,7 +372,7 @@ ask_tcp(struct test *t)
     struct flow_key k = plain_key(1, 1);
     k.ip_proto = 6;
     now_ns += 1;
-    offload_ask(&t->f, &k);
+    offload_ask(&t->f, &k, OFFLOAD_AT_PORT);
     return t->f.n_live ? t->f.live[0] : NULL;
 }
 
@@ -441,6 +491,8 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hits_count_once),
         cmocka_unit_test(a_number_begins_anew),
+        cmocka_unit_test(two_entries_count_once),
+        cmocka_unit_test(places_are_refused_apart),
         cmocka_unit_test(a_change_takes_only_its_own),
         cmocka_unit_test(a_change_behind_a_meter_and_an_edit),
         cmocka_unit_test(captures_take_all),

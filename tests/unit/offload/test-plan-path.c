@@ -366,9 +366,82 @@ test_coming_in(void **state)
     flow(0, "", "apply:output=2");
     of_set32(k.in_port, 77);
     assert_refused(k, in_port);
+}
+
+#define QUEUE_IN(queue) OFFLOAD_QUEUE_IN, FIXTURE_TO + 1, FIXTURE_QUEUE(queue)
+
+/* The port has queues for what enters.  At the port an entry is about the queue alone; behind it, about all that
+ * the flow says. */
+static void
+test_queue_in(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "", "apply:queue=5,set_field=eth_dst:02:00:00:00:00:09,queue=6,output=3");
     fx->ports[0].shaped = true;
-    assert_refused(udp(), shaped);
+    assert_planned(k);
+    assert_true(plan.queue_in);
+    assert_false(plan.no_queue_in);
+    assert_int_equal(plan.rule.n_ops, 1);
+    assert_op(0, QUEUE_IN(5));
+    assert_int_equal((uint32_t)plan.rule.key[0], FIXTURE_IFINDEX + 1);
+    assert_false(offload_rule_edits(&plan.rule));
+    assert_int_equal(plan_at(&k, OFFLOAD_BEHIND_QUEUES), OFFLOADED);
+    assert_false(plan.queue_in);
+    assert_int_equal(plan.rule.n_ops, 2);
+    assert_op(1, OFFLOAD_OUTPUT, FIXTURE_IFINDEX + 3, FIXTURE_QUEUE(6));
+    assert_int_equal((uint32_t)plan.rule.key[0], FIXTURE_FROM + 1);
+    assert_int_equal(plan.rule.came_by, FIXTURE_IFINDEX + 1);
+    fx->ports[0].most_queue = 4;
+    assert_planned(k);
+    assert_op(0, OFFLOAD_QUEUE_IN, FIXTURE_TO + 1, 0);
+    assert_true(plan.no_queue_in);
+    fx->ports[0].most_queue = 0;
     fx->ports[0].shaped = false;
+    assert_int_equal(plan_at(&k, OFFLOAD_BEHIND_QUEUES), OFFLOAD_WHY_in_port);
+}
+
+/* A meter is for what comes out of the queues, and so is the limit of the output's MTU. */
+static void
+test_queue_in_alone(void **state)
+{
+    flow(0, "", "meter:1 apply:queue=0,queue=6,output=3");
+    fx->ports[0].shaped = true;
+    fx->ports[0].super = 9000;
+    fx->ports[2].mtu = 1500;
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1);
+    assert_op(0, OFFLOAD_QUEUE_IN, FIXTURE_TO + 1, 0);
+    assert_false(plan.rule.meter);
+    assert_int_equal(plan.rule.super, 9000);
+    assert_true(plan.rule.longest > 9000);
+    fx->ports[2].mtu = 0;
+    fx->ports[0].super = 0;
+    fx->ports[0].shaped = false;
+}
+
+/* What goes nowhere takes no place in the queues. */
+static void
+test_queue_in_for_nothing(void **state)
+{
+    fx->ports[0].shaped = true;
+    assert_planned(udp());
+    assert_false(plan.queue_in);
+    assert_int_equal(plan.n_drops, 1);
+    flow(0, "", "apply:queue=5");
+    assert_planned(udp());
+    assert_false(plan.queue_in);
+    assert_int_equal(plan.rule.n_ops, 0);
+    fx->ports[0].shaped = false;
+}
+
+/* Without programs behind the queues, user space handles both. */
+static void
+test_queue_in_by_user_space(void **state)
+{
+    flow(0, "", "apply:output=3");
+    fx->ports[0].shaped = fx->ports[0].not_kernel = true;
+    assert_refused(udp(), shaped);
+    fx->ports[0].shaped = fx->ports[0].not_kernel = false;
 }
 
 /* Without a controller, what the tables miss goes by OFPP_NORMAL. */
@@ -504,6 +577,10 @@ main(void)
         PLAN_TEST(flooding_a_vlan),
         PLAN_TEST(reserved),
         PLAN_TEST(coming_in),
+        PLAN_TEST(queue_in),
+        PLAN_TEST(queue_in_alone),
+        PLAN_TEST(queue_in_for_nothing),
+        PLAN_TEST(queue_in_by_user_space),
         PLAN_TEST(kinds),
         PLAN_TEST(mask),
         PLAN_TEST(labels),

@@ -24,7 +24,7 @@ struct run {
     struct random_env env;
     struct frame frames[FRAMES];
     struct offload_plan plan;
-    uint64_t why_n[OFFLOAD_REASON_N], compared, others, outs, drops, flooded;
+    uint64_t why_n[OFFLOAD_REASON_N], compared, others, outs, drops, flooded, queued;
     char why[256];
 };
 
@@ -236,6 +236,46 @@ parse(const struct frame *f, uint32_t in, struct packet *p)
     packet_parse(p, in);
 }
 
+/* The frame matches the rule at a port with queues for what enters: do rule and preview agree? */
+static bool
+compare_queue(struct run *u, const struct frame *f, uint32_t in)
+{
+    const struct offload_plan *p = &u->plan;
+    const struct offload_op *op = &p->rule.op[0];
+    struct preview o = fixture_preview(u->fixture, f, in);
+    uint32_t queue = port_tx_queue(&u->fixture->ports[0], o.queue);
+    if (o.goes != p->queue_in) {
+        snprintf(u->why, 256, "it goes: %d, not %d", o.goes, p->queue_in);
+        return false;
+    }
+    if (o.goes && (p->rule.n_ops != 1 || op->kind != OFFLOAD_QUEUE_IN || op->value >> 32 != queue)) {
+        snprintf(u->why, 256, "queue %u, not %u", (unsigned)(op->value >> 32), (unsigned)queue);
+        return false;
+    }
+    u->queued += o.goes;
+    return true;
+}
+
+/* At the port, and behind its queues. */
+static bool
+step_queued(struct run *u, const struct frame *f, uint32_t in, const struct flow_key *key)
+{
+    struct dp *dp = u->fixture->dp;
+    if (offload_plan_make(dp, key, OFFLOAD_AT_PORT, &meters, &u->plan) != OFFLOADED) {
+        snprintf(u->why, 256, "there is no plan to queue it");
+        return false;
+    }
+    if (!compare_queue(u, f, in))
+        return false;
+    for (int i = 0; i < FLIPS; i++) {
+        struct frame other;
+        vary(&u->random, f, &other);
+        if (finds(u, &other) && !compare_queue(u, &other, in))
+            return false;
+    }
+    return offload_plan_make(dp, key, OFFLOAD_BEHIND_QUEUES, &meters, &u->plan) == OFFLOADED;
+}
+
 static bool
 step(struct run *u)
 {
@@ -249,7 +289,7 @@ step(struct run *u)
     if (!run_key(f->data, f->n, key, &ttl))
         return true;
     parse(f, in, &p);
-    enum offload_reason why = offload_plan_make(u->fixture->dp, &p.key, &meters, &u->plan);
+    enum offload_reason why = offload_plan_make(u->fixture->dp, &p.key, OFFLOAD_AT_PORT, &meters, &u->plan);
     u->why_n[why]++;
     if (why != OFFLOADED || ttl < u->plan.rule.min_ttl)
         return true;
@@ -257,6 +297,14 @@ step(struct run *u)
     if (!run_matches(&u->plan.rule, key)) {
         snprintf(u->why, 256, "the rule does not match the packet that it is of");
         return false;
+    }
+    struct port *port = no < 5 ? &u->fixture->ports[no] : NULL;
+    if (port && once_in(c, 2)) {
+        port->shaped = true;
+        bool same = step_queued(u, f, in, &p.key);
+        port->shaped = false;
+        if (!same)
+            return false;
     }
     return compare(u, f, in) && others(u, f, in);
 }
@@ -335,8 +383,9 @@ main(int argc, char **argv)
         printf("%s %llu, ", offload_reason_name[i], (unsigned long long)u.why_n[i]);
     printf(
         "%llu packets compared, %llu of them others, %llu out, %llu dropped, %llu by the state of "
-        "ports; %u failed\n",
+        "ports, %llu into queues; %u failed\n",
         (unsigned long long)u.compared, (unsigned long long)u.others, (unsigned long long)u.outs,
-        (unsigned long long)u.drops, (unsigned long long)u.flooded, failed);
+        (unsigned long long)u.drops, (unsigned long long)u.flooded,
+        (unsigned long long)u.queued, failed);
     return failed ? 1 : 0;
 }

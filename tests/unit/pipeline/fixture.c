@@ -70,7 +70,8 @@ port_tx_class(const struct port *p, uint32_t queue)
 int
 port_ifindex(const struct port *p)
 {
-    return FIXTURE_IFINDEX + (int)(p->no == OFPP_LOCAL ? 99 : p->no);
+    int first = p->half ? p->first_ifindex : FIXTURE_IFINDEX;
+    return first + (int)(p->no == OFPP_LOCAL ? 99 : p->no);
 }
 
 bool
@@ -82,7 +83,7 @@ port_kernel_output(const struct port *p, uint32_t queue, struct port_kernel_outp
                                        .priority = to ? 0x10000 | to : 0,
                                        .longest = p->mtu ? p->mtu + 14 : UINT32_MAX,
                                        .super = p->super ? p->super : UINT32_MAX};
-    return !p->not_kernel && port_is_up(p) && !(port_config_bits(p) & OFPPC_NO_FWD);
+    return !p->not_kernel && (p->half || (port_is_up(p) && !(port_config_bits(p) & OFPPC_NO_FWD)));
 }
 
 bool
@@ -94,8 +95,19 @@ port_receives(const struct port *p)
 const struct port_shaper *
 port_shaper(const struct port *p)
 {
-    static const struct port_shaper any;
-    return p->shaped ? &any : NULL;
+    static struct port to, from;
+    static const struct port_shaper s = {&to, &from};
+    to = from = *p;
+    to.half = from.half = true;
+    to.first_ifindex = FIXTURE_TO;
+    from.first_ifindex = FIXTURE_FROM;
+    return p->shaped ? &s : NULL;
+}
+
+bool
+port_in_kernel(const struct port *p)
+{
+    return !p->not_kernel;
 }
 
 void
@@ -381,6 +393,18 @@ fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, cha
     if (!same)
         return false;
     return !asks || check_preview(fx, &o, fx->io->n > n || fx->oracle.log.n > logged, why);
+}
+
+struct preview
+fixture_preview(struct fixture *fx, const struct frame *f, uint32_t in_port)
+{
+    struct packet p;
+    take_in(fx, f, in_port, &p);
+    struct preview o = pipeline_preview(&fx->worker, &p);
+    free(fx->rooms[--fx->n_rooms]);
+    packet_pool_reset(fx->pool);
+    fx->packets--;
+    return o;
 }
 
 bool

@@ -15,6 +15,8 @@ struct port {
     const struct oracle_world *world;
     uint32_t no;
     bool not_kernel, shaped; /* for offload plans */
+    bool half;               /* of a shaper; */
+    int first_ifindex;       /* then port 0 has this one */
     uint32_t mtu;            /* 0: any frame fits */
     uint32_t most_queue;     /* higher ones don't exist; 0: all do */
     uint32_t super;          /* the longest super-packet of a queue; 0: any */
@@ -23,6 +25,8 @@ struct port {
 /* Of an entry's output with this queue. */
 #define FIXTURE_QUEUE(q) ((uint64_t)(q) << 32 | 0x10000 | (q))
 #define FIXTURE_IFINDEX  100 /* of port 0 */
+#define FIXTURE_TO       200 /* of the queues for what enters by port 0 */
+#define FIXTURE_FROM     300 /* where it comes out of these */
 
 /* What the worker has queued: the bytes are looked at when the batch is over, as a real port
  * does. */
@@ -68,6 +72,8 @@ bool fixture_flow_mod(struct fixture *fx, const struct of_flow_mod *fm, char *wh
 bool fixture_group_mod(struct fixture *fx, const struct of_group_mod *gm, char *why);
 bool fixture_packet_out(struct fixture *fx, const struct of_packet_out *po, char *why);
 bool fixture_receive(struct fixture *fx, const struct frame *f, uint32_t in_port, char *why);
+/* What a port with queues for what enters would ask about the frame.  Between batches. */
+struct preview fixture_preview(struct fixture *fx, const struct frame *f, uint32_t in_port);
 void fixture_pass_time(struct fixture *fx, uint32_t seconds);
 
 /* The message as it comes out of the codec. */

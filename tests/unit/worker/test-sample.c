@@ -57,7 +57,7 @@ comes(uint32_t dst)
 {
     struct packet p = packet(dst);
     sample_begin(s, now);
-    return sample_batch(s, &kinds, &p, 1);
+    return sample_batch(s, &kinds, false, &p, 1);
 }
 
 /* Takes one request, which must be for this destination. */
@@ -91,7 +91,22 @@ test_bits_that_nobody_looks_at(void **state)
     struct packet p[2] = {packet(1), packet(1)};
     p[1].key.ip_proto = 17;
     sample_begin(s, now);
-    assert_true(sample_batch(s, &kinds, p, 2));
+    assert_true(sample_batch(s, &kinds, false, p, 2));
+    take(1);
+    assert_null(sample_peek(s));
+}
+
+/* A packet that comes out of its port's queues needs an entry of its own. */
+static void
+test_behind_queues(void **state)
+{
+    struct packet p[2] = {packet(1), packet(1)};
+    sample_begin(s, now);
+    assert_true(sample_batch(s, &kinds, false, p, 2));
+    assert_true(sample_batch(s, &kinds, true, p, 2));
+    assert_false(sample_peek(s)->behind);
+    take(1);
+    assert_true(sample_peek(s)->behind);
     take(1);
     assert_null(sample_peek(s));
 }
@@ -149,7 +164,7 @@ test_merged(void **state)
     comes(1);
     p.wire_len = 3000; /* of several */
     sample_begin(s, now);
-    assert_true(sample_batch(s, &kinds, &p, 1));
+    assert_true(sample_batch(s, &kinds, false, &p, 1));
     assert_int_equal(sample_counts(s).merged, 1);
 }
 
@@ -162,7 +177,7 @@ test_keys_that_do_not_tell_all(void **state)
         p[i].malformed = !p[i].fragment;
     }
     sample_begin(s, now);
-    assert_false(sample_batch(s, &kinds, p, 4));
+    assert_false(sample_batch(s, &kinds, false, p, 4));
     assert_null(sample_peek(s));
 }
 
@@ -177,7 +192,7 @@ test_round(void **state)
     unsigned n = 0;
     for (unsigned round = 0; round < 3; round++) {
         sample_begin(s, now);
-        sample_batch(s, &kinds, p, KINDS);
+        sample_batch(s, &kinds, false, p, KINDS);
         unsigned before = n;
         for (; sample_peek(s); n++)
             sample_take(s);
@@ -288,6 +303,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_second_packet, setup, teardown),
         cmocka_unit_test_setup_teardown(test_bits_that_nobody_looks_at, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_behind_queues, setup, teardown),
         cmocka_unit_test_setup_teardown(test_less_and_less_often, setup, teardown),
         cmocka_unit_test_setup_teardown(test_years, setup, teardown),
         cmocka_unit_test_setup_teardown(test_merged, setup, teardown),

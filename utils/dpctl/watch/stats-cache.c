@@ -113,6 +113,8 @@ print_actions(struct of_wr *w, const struct stats *s, const struct of_cache_entr
         of_print_list(w, &of_list_actions, &one);
         if (a->row->type == OFPAT_OUTPUT)
             print_name(w, s, a->port);
+        else if (a->row->type == OFPAT_SET_QUEUE && i + 1 == e->actions.n)
+            of_printf(w, " on the way in"); /* the packets come by again */
     }
     if (!e->actions.n)
         of_printf(w, "drop");

@@ -32,6 +32,7 @@ struct offload_kinds {
 struct offload_request {
     struct flow_key key;
     uint32_t in_port;
+    bool behind; /* it came out of the port's queues for what enters */
 };
 
 struct offload_sample;
@@ -42,8 +43,9 @@ void sample_free(struct offload_sample *s);
 /* Worker: a round begins. */
 void sample_begin(struct offload_sample *s, uint64_t now);
 
-/* Worker: packets as received, behind packet_coalesce.  Returns whether there is a request more. */
-bool sample_batch(struct offload_sample *s, const struct offload_kinds *k,
+/* Worker: packets as received, behind packet_coalesce; behind: by the port's queues for what enters.  Returns
+ * whether there is a request more. */
+bool sample_batch(struct offload_sample *s, const struct offload_kinds *k, bool behind,
                   const struct packet *batch, unsigned n);
 
 /* Control thread: the oldest request, or NULL; sample_take then frees its room. */

@@ -49,13 +49,14 @@ const struct meter_sharing *sw_offload_meters(const struct sw *sw);
  * before. */
 int sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n);
 
-/* To be called when the port has its interface.  If the kernel can't handle its packets, or it has a
- * shaper, they stay with the workers. */
+/* To be called when the port has its interface.  If the kernel can't handle its packets, they stay with the
+ * workers. */
 void sw_offload_port_add(struct sw *sw, struct sw_port *p);
 /* To be called before the port's sockets are closed. */
 void sw_offload_port_del(struct sw *sw, struct sw_port *p);
-/* To be called when the port has got or lost its shaper. */
-void sw_offload_port_again(struct sw *sw, struct sw_port *p);
+/* The port's shaper: to be called before it is taken away, and when there is a new one, or none. */
+void sw_offload_shaper_del(struct sw *sw, struct sw_port *p);
+void sw_offload_shaper_add(struct sw *sw, struct sw_port *p);
 
 /* ------------------------------------------------------------------ requests */
 

@@ -17,7 +17,7 @@
     R(kind,                                                                                            \
       "the programs don't read such packets (ARP, ND, fragments, IP options, IPv6 extension headers)") \
     R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")      \
-    R(shaped, "what comes in by the port is shaped")                                                   \
+    R(shaped, "what comes in by the port has queues, and the kernel took no programs for these")       \
     R(controller, "they, or some of them, go to a controller")                                         \
     R(normal, "they go by OFPP_NORMAL, and their source or destination was not learnt yet")            \
     R(table, "they go through the tables again")                                                       \
@@ -40,6 +40,9 @@ extern const char *const offload_reason_name[OFFLOAD_REASON_N]; /* [OFFLOADED]: 
 extern const char *const offload_reason_text[OFFLOAD_REASON_N];
 
 #define OFFLOAD_RUNS 32 /* of buckets, outputs and drops that an entry counts */
+
+/* Where the kernel meets a packet.  One whose port has queues for what enters (port_shaper) comes by twice. */
+enum offload_stage { OFFLOAD_AT_PORT, OFFLOAD_BEHIND_QUEUES };
 
 /* `added`, below, says how many bytes longer each packet (of a super-packet: each segment) is at
  * that place than when it came in.  Each place counts packets, and bytes + added * packets. */
@@ -93,6 +96,11 @@ struct offload_plan {
         uint16_t to; /* where dst is; 0: to all, as it is a group's address */
     } stations;
 
+    /* At a port with queues for what enters: all that the rule does is to send it there.  What is above is only
+     * what that depends on, and counts behind the queues. */
+    bool queue_in;
+    bool no_queue_in; /* set_queue's does not exist: to be counted in rx_no_queue */
+
     /* Whether any change of a port's state or config or of the set of ports, or any change of a
      * group, may concern the plan, not only those of the ports and groups above. */
     bool any_port, any_group;
@@ -111,6 +119,7 @@ bool offload_meter_fits(const struct meter *m);
 /* key: as a worker saw it when the packet came in (in_port included); the packet was no fragment and
  * not malformed.  OFFLOADED, or why not: `out` is then undefined. */
 enum offload_reason offload_plan_make(struct dp *dp, const struct flow_key *key,
+                                      enum offload_stage stage,
                                       const struct offload_meters *meters,
                                       struct offload_plan *out);
 

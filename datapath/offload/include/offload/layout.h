@@ -52,6 +52,7 @@ enum offload_kind {
     OFFLOAD_DEC_TTL,      /* */
     OFFLOAD_SET_TP_SRC,   /* arg: the port as it is in memory, in its first two bytes */
     OFFLOAD_SET_TP_DST,   /* the same */
+    OFFLOAD_QUEUE_IN, /* as OUTPUT, to the queues for what enters by the port: the frame stays as it is */
 };
 
 struct offload_op {
@@ -80,6 +81,8 @@ struct offload_entry {
     __u32 ports;     /* bits of ports whose liveness it depends on (offload_port_bit) */
     __u32 join;      /* its TCP segments go to user space, which joins them */
     __u32 joined;    /* how many went; processors may lose some of the others' */
+    __u32 came_by;   /* the port's interface, also of what comes out of its queues */
+    __u32 zero;
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];

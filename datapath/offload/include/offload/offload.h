@@ -87,7 +87,8 @@ struct offload_rule {
     uint64_t mask[OFFLOAD_WORDS];
     uint32_t longest, super, min_ttl; /* as in struct offload_entry */
     uint32_t n_ops;
-    uint32_t ports; /* bits of ports whose liveness it depends on */
+    uint32_t ports;   /* bits of ports whose liveness it depends on */
+    uint32_t came_by; /* the port's interface, also of what comes out of its queues */
     bool meter;     /* op[0] is OFFLOAD_METER */
     struct offload_op op[OFFLOAD_OPS];
 };
