@@ -111,11 +111,18 @@ read_echo(const struct packet *p, bool v6, struct rtt_ends *e, struct rtt_seen *
     if ((!request && !reply) || p->l4 + 8 > p->len)
         return false;
     e->sport = e->dport = of_get16(icmp + 4);
-    out->echo = 1;
+    out->kind = RTT_ECHO;
     out->acks = reply;
     out->len = out->first = request;
     out->seq = out->ack = of_get16(icmp + 6);
     return true;
+}
+
+static bool
+read_udp(const struct packet *p, struct rtt_ends *e, struct rtt_seen *out)
+{
+    const uint8_t *udp = p->data + p->l4;
+    return p->l4 + RTT_UDP <= p->len && rtt_read_udp(udp, of_get16(udp + UDP_LENGTH_AT), e, out);
 }
 
 static bool
@@ -130,6 +137,8 @@ read_packet(const struct packet *p, struct rtt_ends *e, struct rtt_seen *out)
         e->src[0] = of_get32(ip + IPV4_SRC_AT);
         e->dst[0] = of_get32(ip + IPV4_DST_AT);
     }
+    if (p->key.ip_proto == PROTO_UDP)
+        return read_udp(p, e, out);
     if (p->key.ip_proto != PROTO_TCP)
         return read_echo(p, v6, e, out);
     e->sport = of_get16(p->data + p->l4);

@@ -5,6 +5,13 @@
 
 #include "layers.h"
 
+#ifndef RTT_CLOCK_NS /* by tests that run the programs as a process */
+#define RTT_CLOCK_NS()     bpf_ktime_get_ns()
+#define RTT_INLINE         __always_inline
+#define RTT_UNKNOWN(index) asm volatile("" : "+r"(index))
+#endif
+#include <latency/rtt.h>
+
 #define ADDRESSES_AT 6 /* words: both IP addresses, to the end */
 
 /* The words of a key, member by member. */
@@ -45,14 +52,23 @@ is_v6(const struct frame *f)
     return f->l4 - f->l3 - f->jumbo == IPV6_HEADER;
 }
 
-/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, WHERE_HOST, jumbo: 1, whole: 1. */
+/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, WHERE_HOST, jumbo: 1, whole: 1, a datagram whose round
+ * trip is measured: 1. */
 #define WHERE_HOST (1 << 19) /* the host gets the frame, too */
+
+/* As probes_want. */
+static __always_inline __u32
+is_udp_measured(const struct frame *f)
+{
+    return f->key.proto == PROTO_UDP &&
+           rtt_is_udp(bpf_ntohs(f->key.tp_src), bpf_ntohs(f->key.tp_dst));
+}
 
 static __always_inline __u32
 where_of(const struct frame *f)
 {
     return f->header | f->tags << 8 | (__u32)is_v6(f) << 10 | (__u32)f->key.proto << 11 |
-           (__u32) !!f->jumbo << 20 | f->whole << 21;
+           (__u32) !!f->jumbo << 20 | f->whole << 21 | is_udp_measured(f) << 22;
 }
 
 static __always_inline __u32
@@ -89,6 +105,12 @@ static __always_inline int
 where_whole(__u32 where)
 {
     return where >> 21 & 1;
+}
+
+static __always_inline int
+where_measured(__u32 where)
+{
+    return where >> 22 & 1;
 }
 
 /* ------------------------------------------------------------------ parsing */

@@ -5,13 +5,6 @@
 
 #include "lookup.h"
 
-#ifndef RTT_CLOCK_NS /* by tests that run the programs as a process */
-#define RTT_CLOCK_NS()     bpf_ktime_get_ns()
-#define RTT_INLINE         __always_inline
-#define RTT_UNKNOWN(index) asm volatile("" : "+r"(index))
-#endif
-#include <latency/rtt.h>
-
 struct {
     SHARED_ARRAY(struct rtt_control, 1);
 } rtt_control SEC(".maps");
@@ -82,11 +75,19 @@ read_echo(struct __sk_buff *skb, __u32 l4, int v6, struct rtt_ends *e, struct rt
     if (!request && !reply)
         return 0;
     e->sport = e->dport = bpf_ntohs(icmp.id);
-    p->echo = 1;
+    p->kind = RTT_ECHO;
     p->acks = reply;
     p->len = p->first = request;
     p->seq = p->ack = bpf_ntohs(icmp.seq);
     return 1;
+}
+
+static __always_inline int
+read_datagram(struct __sk_buff *skb, __u32 l4, struct rtt_ends *e, struct rtt_seen *p)
+{
+    __u8 b[RTT_UDP];
+    return !bpf_skb_load_bytes(skb, l4, b, sizeof b) &&
+           rtt_read_udp(b, (__u32)(b[4] << 8 | b[5]), e, p);
 }
 
 static __always_inline void
@@ -125,6 +126,9 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 
         if (bpf_skb_load_bytes(skb, l3 + head, &segment, 14) ||
             !read_segment(skb, &segment, length - head, &e, &p))
             return 0;
+    } else if (where_proto(where) == PROTO_UDP) {
+        if (!read_datagram(skb, l3 + head, &e, &p))
+            return 0;
     } else if (!read_echo(skb, l3 + head, v6, &e, &p)) {
         return 0;
     }
@@ -159,7 +163,7 @@ is_measured(const struct offload_entry *e, __u32 where)
 {
     __u32 proto = where_proto(where);
     __u32 echo = where_is_v6(where) ? PROTO_ICMPV6 : PROTO_ICMP;
-    return (proto == PROTO_TCP || proto == echo) && !e->covered;
+    return (proto == PROTO_TCP || proto == echo || where_measured(where)) && !e->covered;
 }
 
 /* Frames that leave by an entry which keeps their addresses.  Not inlined: the stack of all calls is 512 bytes. */

@@ -44,11 +44,11 @@ look(struct rtt_seen p)
     p.queue = p.dir == DATA ? 10 : 0;
     p.about = clock_now;
     uint32_t *gate = rtt_gate(&control, 1000, 80);
-    if (!p.echo && rtt_is_shut(gate, p.syn, p.about))
+    if (p.kind == RTT_TCP && rtt_is_shut(gate, p.syn, p.about))
         return -1;
     looked++;
     int ends = rtt_look(&slot, &p, &s);
-    if (!p.echo)
+    if (p.kind == RTT_TCP)
         rtt_leave(gate, &slot, &p, s.us);
     if (!ends)
         return -1;
@@ -211,8 +211,8 @@ numbers_that_wrap(void **state)
 static void
 echoes(void **state)
 {
-    const struct rtt_seen request = {.dir = DATA, .echo = 1, .seq = 5, .ack = 5, .len = 1};
-    struct rtt_seen reply = {.dir = BACK, .echo = 1, .acks = 1, .seq = 5, .ack = 5};
+    const struct rtt_seen request = {.dir = DATA, .kind = RTT_ECHO, .seq = 5, .ack = 5, .len = 1};
+    struct rtt_seen reply = {.dir = BACK, .kind = RTT_ECHO, .acks = 1, .seq = 5, .ack = 5};
     look(request);
     clock_now += 7 * MS;
     reply.ack = 4; /* of another request */
@@ -220,6 +220,57 @@ echoes(void **state)
     reply.ack = 5;
     assert_int_equal(look(reply), 7000);
     assert_int_equal(look(reply), -1); /* twice */
+}
+
+/* As rtt_read_udp reads it: what matters is in the datagram's first bytes. */
+static struct rtt_seen
+dns(uint16_t sport, uint16_t dport, uint16_t id, bool answer, struct rtt_ends *e)
+{
+    const uint8_t b[RTT_UDP] = {sport >> 8, sport & 0xff, dport >> 8, dport & 0xff, 0, 40, 0,
+                                0,          id >> 8,      id & 0xff,  answer << 7};
+    struct rtt_seen p = {.dir = answer ? BACK : DATA};
+    *e = (struct rtt_ends){.src = {10}, .dst = {20}};
+    if (!rtt_read_udp(b, 40, e, &p))
+        p.kind = RTT_ECHO;
+    return p;
+}
+
+static void
+queries(void **state)
+{
+    struct rtt_ends e;
+    const struct rtt_seen query = dns(40000, 53, 0x1234, false, &e);
+    const struct rtt_seen answer = dns(53, 40000, 0x1234, true, &e);
+    look(query);
+    clock_now += 30 * MS;
+    assert_int_equal(look(answer), 30000);
+    assert_int_equal(slot.sig, 0); /* the next query comes from another port */
+    assert_int_equal(look(answer), -1);
+    assert_int_equal(slot.sig, 0);
+    look(query);
+    clock_now += 1000 * MS;
+    look(query); /* again: which of the two is answered? */
+    clock_now += MS;
+    assert_int_equal(look(answer), -1);
+    look(query);
+    clock_now += 11000 * MS;
+    assert_int_equal(look(answer), -1);
+}
+
+static void
+dns_messages(void **state)
+{
+    struct rtt_ends e;
+    assert_int_equal(dns(40000, 53, 7, false, &e).kind, RTT_DNS);
+    assert_true(e.sport == 40000 && e.dport == 53 && e.id == 7);
+    assert_int_equal(dns(53, 53, 7, false, &e).len, 1);
+    assert_int_equal(dns(53, 53, 7, true, &e).len, 0);
+    assert_int_not_equal(dns(40000, 53, 7, true, &e).kind, RTT_DNS);
+    assert_int_not_equal(dns(53, 40000, 7, false, &e).kind, RTT_DNS);
+    const uint8_t b[RTT_UDP] = {0x9c, 0x40, 0, 53};
+    struct rtt_seen p = {0};
+    assert_false(rtt_read_udp(b, 19, &e, &p)); /* no room for a DNS header */
+    assert_true(rtt_read_udp(b, 20, &e, &p));
 }
 
 static void
@@ -258,7 +309,7 @@ static void
 signatures(void **state)
 {
     struct rtt_control c = {.secret = {1, 2, 3, 4}};
-    struct rtt_ends a = {{10, 0}, {20, 0}, 1000, 80, 7}, b = {{20, 0}, {10, 0}, 80, 1000, 7};
+    struct rtt_ends a = {{10, 0}, {20, 0}, 1000, 80, 7, 0}, b = {{20, 0}, {10, 0}, 80, 1000, 7, 0};
     struct rtt_seen x, y;
     rtt_sign(&c, &a, &x);
     rtt_sign(&c, &b, &y);
@@ -268,7 +319,10 @@ signatures(void **state)
     b.ifindexes = 8; /* the same connection at other ports: a packet may pass the switch twice */
     rtt_sign(&c, &b, &y);
     assert_int_not_equal(x.sig, y.sig);
-    b = (struct rtt_ends){{20, 0}, {10, 0}, 81, 1000, 7};
+    b = (struct rtt_ends){{20, 0}, {10, 0}, 80, 1000, 7, 1}; /* another query */
+    rtt_sign(&c, &b, &y);
+    assert_int_not_equal(x.sig, y.sig);
+    b = (struct rtt_ends){{20, 0}, {10, 0}, 81, 1000, 7, 0};
     rtt_sign(&c, &b, &y);
     assert_int_not_equal(x.sig, y.sig);
 }
@@ -287,6 +341,8 @@ main(void)
         cmocka_unit_test_setup(super_packet, setup),
         cmocka_unit_test_setup(numbers_that_wrap, setup),
         cmocka_unit_test_setup(echoes, setup),
+        cmocka_unit_test_setup(queries, setup),
+        cmocka_unit_test_setup(dns_messages, setup),
         cmocka_unit_test_setup(too_long, setup),
         cmocka_unit_test_setup(places, setup),
         cmocka_unit_test_setup(signatures, setup),

@@ -47,9 +47,11 @@ void probes_look(const struct probes *p, const struct packet *pkt, int in_ifinde
 static inline bool
 probes_want(const struct probes *p, const struct packet *pkt)
 {
-    uint8_t proto = pkt->key.ip_proto;
-    return (proto == PROTO_TCP || proto == PROTO_ICMP || proto == PROTO_ICMPV6) && p->control &&
-           *(volatile uint32_t *)&p->control->on;
+    const struct flow_key *k = &pkt->key;
+    uint8_t proto = k->ip_proto;
+    return (proto == PROTO_TCP || proto == PROTO_ICMP || proto == PROTO_ICMPV6 ||
+            (proto == PROTO_UDP && rtt_is_udp(of_get16(k->tp_src), of_get16(k->tp_dst)))) &&
+           p->control && *(volatile uint32_t *)&p->control->on;
 }
 
 /* Control thread: calls `each` for the samples since *from, which it moves on; those that were overwritten

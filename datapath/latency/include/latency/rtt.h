@@ -15,6 +15,8 @@
  *   super-packet the first segment is the probe.
  * Timestamps (RFC 7323) are not needed: a segment that was sent again is seen by its number.
  * ICMP and ICMPv6: echo request to its reply.
+ * DNS over UDP: query to the first answer that has its id.  Of a query that was sent again none: nobody knows which
+ * of the two was answered.
  *
  * A connection is only looked at now and then, because that costs a cache line and some 50 ns: its gate, which it
  * shares with others, is shut for RTT_EVERY after a probe, and open while one is on its way.
@@ -22,7 +24,8 @@
  * Each connection has one place, found by a hash with a secret; both its directions are in one cache line.  Two
  * processors may write a place at once: then samples are lost.  A connection of which a sample was taken keeps
  * its place for RTT_KEEPS s; others' places are given to whoever comes, so a flood of new connections can't
- * take away those that are measured. */
+ * take away those that are measured.  A DNS query gives its place back when it is answered, because the next one
+ * comes from another port. */
 #ifndef LATENCY_RTT_H
 #define LATENCY_RTT_H
 
@@ -36,6 +39,8 @@
 #define RTT_FOLLOWS_NS 10000000u
 #define RTT_MOST_NS    10000000000u /* a longer round trip is taken for a lost packet */
 #define RTT_KEEPS      16
+#define RTT_DNS_PORT   53
+#define RTT_UDP        12 /* bytes of a datagram that are looked at, header included */
 
 /* ------------------------------------------------------------------ shared memory */
 
@@ -89,6 +94,13 @@ struct rtt_ends {
     __u64 src[2], dst[2]; /* IP addresses; of IPv4 in the first one */
     __u16 sport, dport;   /* of ICMP both: the identifier */
     __u32 ifindexes;      /* sum of those where it came in and goes out */
+    __u32 id;             /* of a DNS message */
+};
+
+enum rtt_kind {
+    RTT_TCP,
+    RTT_ECHO, /* questions and answers: `len` of an answer is 0 */
+    RTT_DNS,
 };
 
 struct rtt_seen {
@@ -96,7 +108,7 @@ struct rtt_seen {
     __u8 dir; /* which of the connection's two */
     __u8 acks;
     __u8 syn;            /* answered at once, as an echo request is */
-    __u8 echo;           /* 0: TCP; else an ICMP echo, and `len` of a reply is 0 */
+    __u8 kind;           /* enum rtt_kind */
     __u32 seq, ack, len; /* of TCP with SYN and FIN */
     __u32 first;         /* of these, what the first segment of a super-packet has */
     __u32 ifindex;       /* where it leaves */
@@ -167,9 +179,33 @@ static RTT_INLINE void
 rtt_sign(const struct rtt_control *c, const struct rtt_ends *e, struct rtt_seen *out)
 {
     __u64 from = rtt_end_hash(c, e->src, e->sport), to = rtt_end_hash(c, e->dst, e->dport);
-    __u64 both = rtt_mix(from + to + e->ifindexes);
+    __u64 both = rtt_mix(from + to + ((__u64)e->id << 32) + e->ifindexes);
     out->sig = (__u32)(both >> 32) | 1;
     out->dir = from < to;
+}
+
+/* ------------------------------------------------------------------ datagrams */
+
+static RTT_INLINE int
+rtt_is_udp(__u16 sport, __u16 dport)
+{
+    return sport == RTT_DNS_PORT || dport == RTT_DNS_PORT;
+}
+
+/* A datagram of `length` bytes, of which RTT_UDP are at b.  False: nothing to be measured. */
+static RTT_INLINE int
+rtt_read_udp(const __u8 *b, __u32 length, struct rtt_ends *e, struct rtt_seen *p)
+{
+    int answer = b[10] >> 7;
+    e->sport = (__u16)(b[0] << 8 | b[1]);
+    e->dport = (__u16)(b[2] << 8 | b[3]);
+    if (length < 8 + 12 || (answer ? e->sport : e->dport) != RTT_DNS_PORT)
+        return 0;
+    e->id = (__u32)(b[8] << 8 | b[9]);
+    p->kind = RTT_DNS;
+    p->acks = (__u8)answer;
+    p->len = p->first = !answer;
+    return 1;
 }
 
 /* ------------------------------------------------------------------ measuring */
@@ -250,6 +286,16 @@ rtt_segment(struct rtt_way *w, const struct rtt_seen *p)
     }
 }
 
+/* An echo request, or a DNS query. */
+static RTT_INLINE void
+rtt_question(struct rtt_way *w, const struct rtt_seen *p)
+{
+    if (w->state != RTT_NONE && w->end == p->seq)
+        w->state = RTT_AGAIN;
+    else
+        rtt_begin(w, p, p->seq, RTT_FLYING);
+}
+
 /* Follows a packet that leaves by a port.  Returns 1 if it ends a round trip: *out then has all but its number. */
 static RTT_INLINE int
 rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
@@ -260,12 +306,14 @@ rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
     __u32 dir = p->dir;
     RTT_UNKNOWN(dir);
     struct rtt_way *mine = &s->way[dir & 1], *other = &s->way[~dir & 1];
-    if (p->acks && (p->echo ? p->ack == other->end : (__s32)(p->ack - other->end) >= 0))
+    if (p->acks && (p->kind ? p->ack == other->end : (__s32)(p->ack - other->end) >= 0))
         ends = rtt_answer(s, other, out);
-    if (p->len && p->echo)
-        rtt_begin(mine, p, p->seq, RTT_FLYING);
+    if (p->len && p->kind)
+        rtt_question(mine, p);
     else if (p->len)
         rtt_segment(mine, p);
+    if (p->kind == RTT_DNS && p->acks)
+        s->sig = 0;
     return ends;
 }
 
