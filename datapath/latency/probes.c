@@ -158,11 +158,17 @@ put_sample(const struct probes *p, const struct rtt_sample *s)
     store_release(&at->number, before + 1);
 }
 
-static uint32_t *
-gate_of(struct rtt_control *c, const struct packet *pkt)
+RTT_UNCHECKED static bool
+is_shut(const struct probes *p, const struct packet *pkt, uint64_t about)
 {
-    const uint8_t *tcp = pkt->data + pkt->l4;
-    return rtt_gate(c, of_get16(tcp), of_get16(tcp + 2));
+    const uint8_t *l4 = pkt->data + pkt->l4;
+    bool tcp = pkt->key.ip_proto == PROTO_TCP;
+    if (!tcp &&
+        (pkt->key.ip_proto != PROTO_UDP || pkt->l4 + RTT_UDP > pkt->len || !rtt_is_spin(l4)))
+        return false;
+    const uint32_t *gate =
+        rtt_gate(p->control, tcp ? RTT_TCP : RTT_SPIN, of_get16(l4), of_get16(l4 + 2));
+    return rtt_is_shut(gate, tcp && l4[TCP_FLAGS_AT] & TCP_SYN, about);
 }
 
 RTT_UNCHECKED void
@@ -172,19 +178,14 @@ probes_look(const struct probes *p, const struct packet *pkt, int in_ifindex, in
     struct rtt_ends e = {.ifindexes = (uint32_t)in_ifindex + (uint32_t)ifindex};
     struct rtt_seen seen = {.ifindex = (uint32_t)ifindex, .queue = (uint16_t)queue, .about = about};
     struct rtt_sample s = {0};
-    if (!pkt->l3 || !pkt->l4 || pkt->fragment)
-        return;
-    uint32_t *gate = pkt->key.ip_proto == PROTO_TCP ? gate_of(p->control, pkt) : NULL;
-    if (gate && rtt_is_shut(gate, pkt->data[pkt->l4 + TCP_FLAGS_AT] & TCP_SYN, about))
-        return;
-    if (!read_packet(pkt, &e, &seen))
+    if (!pkt->l3 || !pkt->l4 || pkt->fragment || is_shut(p, pkt, about) ||
+        !read_packet(pkt, &e, &seen))
         return;
     rtt_sign(p->control, &e, &seen);
     struct rtt_slot *slot = &p->slot[seen.sig >> 1 & p->control->slots];
     if (rtt_look(slot, &seen, &s))
         put_sample(p, &s);
-    if (gate)
-        rtt_leave(gate, slot, &seen, s.us);
+    rtt_leave(p->control, &e, slot, &seen, s.us);
 }
 
 /* ------------------------------------------------------------------ the control thread */

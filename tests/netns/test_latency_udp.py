@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Round trips of what UDP carries: DNS, by hosts whose answers take a known time."""
+"""Round trips of what UDP carries: DNS and QUIC, by hosts whose answers take a known time."""
+import collections
 import contextlib
+import random
 import socket
 import threading
 import time
@@ -15,6 +17,7 @@ from support.wait import until
 
 WAIT = 0.05                                                             # of an answer, s
 SERVER = '10.0.0.2'
+INITIAL = bytes([0xc3]) + (1).to_bytes(4, 'big') + bytes(1195)
 
 
 @pytest.fixture(params=['auto', 'off'])
@@ -101,3 +104,96 @@ def test_dns_again(path):
         assert queue(conn, 2, 0) is None
         ask_name(topo, 9)
         assert until(lambda: queue(conn, 2, 0), 'a sample').rtt.samples == 1
+
+
+def hello(topo, times=1):
+    """A client's first packet, and the server's answer after WAIT"""
+    with bound(topo, 1) as client, bound(topo, 2, 443) as server:
+        before = time.monotonic()
+        for n in range(times):
+            time.sleep(WAIT if n else 0)
+            client.sendto(INITIAL, (SERVER, 443))
+        for _ in range(times):
+            address = server.recvfrom(2048)[1]
+        time.sleep(WAIT)
+        server.sendto(INITIAL, address)
+        client.recvfrom(2048)
+        return (time.monotonic() - before) * 1e6
+
+
+def test_quic_handshake(path):
+    with switched(path) as (topo, _, conn):
+        longest = hello(topo)
+        got = until(lambda: queue(conn, 2, 0), 'a sample')
+        assert got.rtt.samples == 1 and WAIT * 1e6 <= got.rtt.min <= longest
+        hello(topo, times=2)                                            # which of the two is answered?
+        time.sleep(1.2)
+        assert queue(conn, 2, 0).rtt.samples == 1
+
+
+class Spinning:
+    """Both ends of a connection whose packets are nothing but the spin bit; the server answers an edge after WAIT"""
+
+    def __init__(self, topo, bit=lambda bit: bit):
+        self.client, self.server = bound(topo, 1), bound(topo, 2, 443)
+        self.bit, self.over = bit, False
+        self.client.connect((SERVER, 443))
+        self.client.send(INITIAL)
+        self.server.connect(self.server.recvfrom(2048)[1])
+        self.threads = [threading.Thread(target=run, daemon=True) for run in (self.from_client, self.from_server)]
+
+    def send(self, sock, bit):
+        sock.send(bytes([0x40 | self.bit(bit) << 5]) + bytes(30))
+        time.sleep(0.001)
+
+    @staticmethod
+    def received(sock):
+        sock.setblocking(False)
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                yield sock.recv(2048)[0] >> 5 & 1
+
+    def from_client(self):
+        bit = 0
+        while not self.over:
+            for got in self.received(self.client):
+                bit = 1 - got
+            self.send(self.client, bit)
+
+    def from_server(self):
+        bit, later = 0, collections.deque()
+        while not self.over:
+            now = time.monotonic()
+            later.extend((now, got) for got in self.received(self.server))
+            while later and later[0][0] + WAIT <= now:
+                bit = later.popleft()[1]
+            self.send(self.server, bit)
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over = True
+        for thread in self.threads:
+            thread.join()
+        self.client.close()
+        self.server.close()
+
+
+def test_spin_bit(path):
+    """Until the server sends the edge back: too long by an eighth at most, and by what a busy machine adds"""
+    with switched(path) as (topo, switch, conn), Spinning(topo):
+        got = until(lambda: (r := queue(conn, 2, 0)) and r.rtt.samples >= 5 and r, 'samples')
+        assert WAIT * 1e6 <= got.rtt.min <= got.rtt.p50 <= 1.125 * WAIT * 1e6 + 10_000
+        if path == 'auto':
+            assert offload.counted(switch)['hits'] > 500
+
+
+@pytest.mark.parametrize('bit', [lambda bit: 0, lambda bit: random.getrandbits(1)], ids=['still', 'random'])
+def test_no_spin_bit(path, bit):
+    """Most connections have none: the standard lets an end send what it likes"""
+    with switched(path) as (topo, _, conn), Spinning(topo, bit):
+        time.sleep(6)
+        assert queue(conn, 2, 0) is None and queue(conn, 1, 0) is None

@@ -140,21 +140,24 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 
         return 0;
     if (rtt_look(s, &p, &sample))
         put_sample(c, &sample);
-    if (tcp)
-        rtt_leave(rtt_gate(c, e.sport, e.dport), s, &p, sample.us);
+    rtt_leave(c, &e, s, &p, sample.us);
     return 0;
 }
 
-/* Is the gate of the segment's connection shut? */
+/* Is the gate of the segment's or datagram's connection shut? */
 static __always_inline int
 is_shut(struct __sk_buff *skb, struct rtt_control *c, __u32 where, __u64 about)
 {
-    struct segment tcp;
+    __u8 b[14], tcp = where_proto(where) == PROTO_TCP;
     __u32 l4 = ETH_HEADER + (where_tags(where) > 1 ? VLAN_TAG : 0) + where_jumbo(where) +
                (where_is_v6(where) ? IPV6_HEADER : IPV4_HEADER);
-    return bpf_skb_load_bytes(skb, l4, &tcp, 14) ||
-           rtt_is_shut(rtt_gate(c, bpf_ntohs(tcp.sport), bpf_ntohs(tcp.dport)), tcp.flags & 2,
-                       about);
+    if (bpf_skb_load_bytes(skb, l4, b, sizeof b))
+        return 1;
+    if (!tcp && !rtt_is_spin(b))
+        return 0;
+    __u16 sport = (__u16)(b[0] << 8 | b[1]), dport = (__u16)(b[2] << 8 | b[3]);
+    return rtt_is_shut(rtt_gate(c, tcp ? RTT_TCP : RTT_SPIN, sport, dport),
+                       tcp && b[TCP_FLAGS_AT] & 2, about);
 }
 
 /* Might measure() look at it? */
@@ -174,7 +177,8 @@ measure(struct __sk_buff *skb, const struct offload_entry *e, __u32 where, __u64
     const struct offload_op *op = &e->op[last];
     struct rtt_control *c = bpf_map_lookup_elem(&rtt_control, &zero);
     if (op->kind != OFFLOAD_OUTPUT || !c || !c->on ||
-        (where_proto(where) == PROTO_TCP && is_shut(skb, c, where, about)))
+        ((where_proto(where) == PROTO_TCP || where_measured(where)) &&
+         is_shut(skb, c, where, about)))
         return 0;
     return ofqos_round_trip(skb, where, e->came_by, op->value >> 32 << 32 | op->arg, about);
 }

@@ -43,13 +43,12 @@ look(struct rtt_seen p)
     p.ifindex = p.dir == DATA ? 3 : 4;
     p.queue = p.dir == DATA ? 10 : 0;
     p.about = clock_now;
-    uint32_t *gate = rtt_gate(&control, 1000, 80);
-    if (p.kind == RTT_TCP && rtt_is_shut(gate, p.syn, p.about))
+    const struct rtt_ends e = {.sport = 1000, .dport = 80};
+    if (p.kind == RTT_TCP && rtt_is_shut(rtt_gate(&control, p.kind, 1000, 80), p.syn, p.about))
         return -1;
     looked++;
     int ends = rtt_look(&slot, &p, &s);
-    if (p.kind == RTT_TCP)
-        rtt_leave(gate, &slot, &p, s.us);
+    rtt_leave(&control, &e, &slot, &p, s.us);
     if (!ends)
         return -1;
     assert_int_equal(s.ifindex, p.dir == DATA ? 4 : 3); /* where the probe left */
@@ -295,6 +294,7 @@ places(void **state)
     setup(state);
     stream(0, 3);
     acknowledges(2 * MSS);
+    late.about = clock_now;
     rtt_look(&slot, &late, &s);
     assert_int_equal(slot.sig, 7);
     late.about = clock_now + 60000 * MS;
