@@ -158,6 +158,27 @@ def test_queues(path):
         assert not [r for r in lat.ask(conn, 2, 20) if r.rtt.samples]
 
 
+def test_of_a_host():
+    """By its queue, if it has one of its own"""
+    with switched() as (_, switch, conn, one, two):
+        for source in 'dst', 'src':
+            where = 'prefix=10.0.0.0/30' if source == 'dst' else 'prefix=10.0.0.4/30,first=10'
+            switch.dpctl('qos-hosts', f'port=2,{where},by={source},rate=1mbit',
+                         'then=output:2')
+        conn.flow(apply_actions(output(1)), match=match(in_port=2), priority=0xffff)
+        assert 'queue 2, which 10.0.0.2 has alone: no samples yet' in switch.dpctl('latency', 'host=10.0.0.2').stderr
+        Ends(one, two).handshake(0)
+        until(lambda: queue(conn, 2, 2), 'a sample')
+        Ends(one, two, ports=(40001, 80)).handshake(0)
+        shown, = json.loads(switch.dpctl('--json', 'latency', 'host=10.0.0.2').stdout)['queues']
+        assert (shown['port_no'], shown['queue']) == (2, 2)
+        assert len(switch.dpctl('latency', 'port=2', 'host=10.0.0.2').stdout.splitlines()) == 3
+        for wrong, why in {'10.0.0.9': '10.0.0.9 has no queue of its own', '10.0.0.0/24': 'write an address',
+                           'x': 'write an address'}.items():
+            said = switch.dpctl('latency', f'host={wrong}', check=False)
+            assert said.returncode and why in said.stderr
+
+
 def test_refused():
     with switched() as (_, switch, conn, _, _):
         head = struct.pack('!HH4x', of13.MP_EXPERIMENTER, 0)

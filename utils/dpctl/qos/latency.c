@@ -5,7 +5,10 @@
 #include <core/keys.h>
 #include <core/say.h>
 #include <core/view.h>
+#include <queues/map.h>
 #include <queues/queues.h>
+
+#include <qos/profile/hosts.h>
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +16,13 @@
 
 struct asked {
     uint32_t port, class;
+    const char *host; /* NULL: not given */
 };
 static const struct key keys[] = {
     {"port", key_port, KEY_TO(struct asked, port), .bare = KEY_BARE},
     {"queue", key_number, KEY_TO(struct asked, class), .bare = KEY_BARE},
     {"class", key_number, KEY_TO(struct asked, class)},
+    {"host", key_text, KEY_TO(struct asked, host)},
     {NULL},
 };
 
@@ -26,19 +31,22 @@ struct line {
     struct queue_latency l;
     char name[QOS_NAME_ROOM]; /* "": none */
     uint32_t promised;        /* DELAY_US; 0: none */
+    bool kept;                /* of the host that was asked for */
 };
 
+/* Of the rows, in one pass through the queues. */
 static void
-describe(struct line *out, const struct queue_latency *l, const struct queue_view *view)
+describe(struct line *v, const struct queue_rows *rows, const struct queue_view *view)
 {
-    *out = (struct line){.l = *l};
+    size_t at;
+    for (size_t i = 0; i < rows->n; i++)
+        v[i] = (struct line){.l = queues_latency_at(rows, i)};
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
-        if (r->object_type != OFP_QOS_CLASS || r->port_no != l->port_no ||
-            r->class_id != l->class_id || (view->v[i].dir == QOS_IN) != l->in)
+        if (r->object_type != OFP_QOS_CLASS || !queues_latency_row(rows, &view->v[i], &at))
             continue;
-        qos_name_get(&r->values.v[QOS_NAME], out->name);
-        out->promised = (uint32_t)r->values.v[QOS_DELAY];
+        qos_name_get(&r->values.v[QOS_NAME], v[at].name);
+        v[at].promised = (uint32_t)r->values.v[QOS_DELAY];
     }
 }
 
@@ -127,10 +135,86 @@ print_lines(struct of_wr *w, const struct line *v, size_t n)
         print_line(w, &v[i]);
 }
 
+/* ------------------------------------------------------------------ a host */
+
+/* Of a set that qos-hosts has made, the flow for this host? */
+static bool
+is_for(const struct map_member *m, struct qos_hosts *host)
+{
+    uint32_t i;
+    host->source = false;
+    if (qos_hosts_find(host, &m->flow->match, &i))
+        return true;
+    host->source = true;
+    return qos_hosts_find(host, &m->flow->match, &i);
+}
+
+/* The flows of the host, whatever their ports. */
+static enum status
+find_flows(struct ctx *c, const char *text, struct map_members *out)
+{
+    struct qos_hosts host = {0};
+    char why[256];
+    size_t n = 0;
+    if (strchr(text, '/') || qos_hosts_parse(&host, text, 0, why, sizeof why))
+        return say_usage(c, "host=%s: write an address, as host=10.0.0.5", text);
+    enum status st = map_members(c, NULL, out);
+    for (size_t i = 0; !st && i < out->n; i++)
+        if (is_for(&out->v[i], &host))
+            out->v[n++] = out->v[i];
+    out->n = n;
+    return st;
+}
+
+/* Has one of the flows chosen this queue at the port that it was made for? */
+static bool
+is_chosen(const struct map_members *flows, const struct queue_node *node)
+{
+    const struct qos_request *r = &node->entry->config;
+    char set[32];
+    snprintf(set, sizeof set, "hosts:%u", (unsigned)r->port_no);
+    for (size_t i = 0; i < flows->n; i++)
+        if (flows->v[i].queue == r->class_id && flows->v[i].flow->cookie == qos_map_cookie(set))
+            return node->dir != QOS_IN && r->object_type == OFP_QOS_CLASS;
+    return false;
+}
+
+/* Leaves of the lines those of the queues that the host has alone. */
+static enum status
+keep_host(struct ctx *c, const struct asked *q, const struct queue_view *view,
+          const struct queue_rows *rows, struct line *v, size_t *n)
+{
+    struct map_members flows = {0};
+    size_t found = 0, kept = 0, at;
+    enum status st = find_flows(c, q->host, &flows);
+    for (size_t i = 0; !st && i < view->n; i++) {
+        const struct qos_request *r = &view->v[i].entry->config;
+        if (!is_chosen(&flows, &view->v[i]) || (q->port != OFPP_ANY && q->port != r->port_no))
+            continue;
+        found++;
+        if (queues_latency_row(rows, &view->v[i], &at))
+            v[at].kept = true;
+        else
+            fprintf(stderr, "port %u, queue %u, which %s has alone: no samples yet\n",
+                    (unsigned)r->port_no, (unsigned)r->class_id, q->host);
+    }
+    for (size_t i = 0; i < *n; i++)
+        if (v[i].kept)
+            v[kept++] = v[i];
+    *n = kept;
+    if (!st && !found)
+        return say_failed(
+            c,
+            "%s has no queue of its own, and round trips are measured by queue, not by "
+            "host: dpctl qos-hosts gives each host of a prefix a queue",
+            q->host);
+    return st;
+}
+
 static enum status
 latency(struct ctx *c, const struct command *self, char **words, int n)
 {
-    struct asked q = {OFPP_ANY, QOS_ALL_CLASSES};
+    struct asked q = {.port = OFPP_ANY, .class = QOS_ALL_CLASSES};
     struct queue_rows rows;
     struct queue_view view = {0};
     enum status st = keys_take(c, keys, words, n, &q);
@@ -140,26 +224,28 @@ latency(struct ctx *c, const struct command *self, char **words, int n)
     if (!st && !rows.n && q.class != QOS_ALL_CLASSES && !view.n)
         fprintf(stderr, "no port has a class %u: qos-show lists those that there are\n",
                 (unsigned)q.class);
-    if (!st && !rows.n && !c->json)
+    if (!st && !rows.n && !c->json && !q.host)
         return queues_say_no_latency(c);
     st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
     if (st)
         return st;
+    size_t lines = rows.n;
     struct line *v = of_arena_array(&c->arena, rows.n + 1, sizeof *v);
     if (!v)
         return say_memory(c);
-    for (size_t i = 0; i < rows.n; i++) {
-        const struct queue_latency l = queues_latency_at(&rows, i);
-        describe(&v[i], &l, &view);
-    }
+    describe(v, &rows, &view);
+    st = q.host ? keep_host(c, &q, &view, &rows, v, &lines) : DPCTL_OK;
+    if (st || (q.host && !lines && !c->json))
+        return st;
     struct of_wr w = of_wr_grow(VIEW_MAX);
-    (c->json ? json_lines : print_lines)(&w, v, rows.n);
+    (c->json ? json_lines : print_lines)(&w, v, lines);
     return view_line(c, &w);
 }
 
 static const char latency_help[] =
     "  port=N, queue=N  only these\n"
-    "Round trips are those of TCP connections (and pings) that pass, from the queue they leave by to the\n"
+    "  host=ADDRESS     the queue that qos-hosts gave this host: no other host's packets are in it\n"
+    "Round trips are those of TCP, QUIC, DNS and pings that pass, from the queue they leave by to the\n"
     "other end and back: of the last ten seconds, with the path's least of ten minutes and what the\n"
     "median is above it.  Waiting is the time in the queue itself: the scheduler's own figure (CAKE,\n"
     "CoDel, FQ-CoDel, PIE), or what waits by the rate that the queue gets.  The switch begins to read\n"
@@ -170,10 +256,10 @@ static const struct command rows[] = {
      .alias = "qos-latency",
      .subject = SUBJECT_QOS,
      .first = {TASK_FIND, "latency port=eth1", "how long packets take, by queue"},
-     .args = "[port=N] [queue=N]",
+     .args = "[port=N] [queue=N] [host=ADDRESS]",
      .help = "round trips and waiting times of what passes, by queue",
      .text = latency_help,
-     .examples = "latency\nlatency port=2 queue=10",
+     .examples = "latency\nlatency port=2 queue=10\nlatency host=10.0.0.5",
      .run = latency,
      .asks = true},
 };

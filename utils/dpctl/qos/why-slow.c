@@ -36,22 +36,26 @@ known(uint32_t us)
     return us == QUEUE_NO_TIME ? 0 : us;
 }
 
-static struct slow
-look_at(const struct queue_latency *l, const struct queue_view *view)
+/* The rows, and what is known of their queues: in one pass through these. */
+static void
+look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *view)
 {
-    uint32_t rtt = known(l->rtt.p50), path = known(l->path);
-    struct slow s = {.l = *l, .added = rtt > path ? rtt - path : 0, .wait = known(l->wait.p50)};
+    size_t at;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct queue_latency l = queues_latency_at(rows, i);
+        uint32_t rtt = known(l.rtt.p50), path = known(l.path);
+        v[i] =
+            (struct slow){.l = l, .added = rtt > path ? rtt - path : 0, .wait = known(l.wait.p50)};
+    }
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
-        if (r->port_no != l->port_no || r->class_id != l->class_id ||
-            (view->v[i].dir == QOS_IN) != l->in)
+        if (!queues_latency_row(rows, &view->v[i], &at))
             continue;
         if (r->object_type == OFP_QOS_CLASS)
-            s.class = &view->v[i];
+            v[at].class = &view->v[i];
         else if (!r->sched->classful)
-            s.leaf = r->sched;
+            v[at].leaf = r->sched;
     }
-    return s;
 }
 
 static bool
@@ -169,7 +173,7 @@ json_slow(struct of_json *j, const struct slow *s)
 /* ------------------------------------------------------------------ the command */
 
 static size_t
-show(struct ctx *c, struct of_wr *w, const struct queue_rows *rows, const struct queue_view *view)
+show(struct ctx *c, struct of_wr *w, const struct slow *v, size_t n_rows)
 {
     struct of_json json = of_json(w);
     size_t n = 0;
@@ -177,20 +181,18 @@ show(struct ctx *c, struct of_wr *w, const struct queue_rows *rows, const struct
         of_json_object(&json, NULL);
         of_json_array(&json, "slow");
     }
-    for (size_t i = 0; i < rows->n; i++) {
-        const struct queue_latency l = queues_latency_at(rows, i);
-        const struct slow s = look_at(&l, view);
-        if (!is_slow(&s))
+    for (size_t i = 0; i < n_rows; i++) {
+        if (!is_slow(&v[i]))
             continue;
         n++;
         if (c->json)
-            json_slow(&json, &s);
+            json_slow(&json, &v[i]);
         else
-            print_slow(w, &s);
+            print_slow(w, &v[i]);
     }
     if (c->json) {
         of_json_end_array(&json);
-        of_json_uint(&json, "queues", rows->n);
+        of_json_uint(&json, "queues", n_rows);
         of_json_end_object(&json);
     }
     return n;
@@ -209,8 +211,12 @@ why_slow(struct ctx *c, const struct command *self, char **words, int n)
     st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
     if (st)
         return st;
+    struct slow *v = of_arena_array(&c->arena, rows.n + 1, sizeof *v);
+    if (!v)
+        return say_memory(c);
+    look_at(v, &rows, &view);
     struct of_wr w = of_wr_grow(VIEW_MAX);
-    if (!show(c, &w, &rows, &view) && !c->json)
+    if (!show(c, &w, v, rows.n) && !c->json)
         of_printf(&w, "no packets wait: of %zu queue%s none adds %d ms in the last ten seconds",
                   rows.n, rows.n == 1 ? "" : "s", OFP_LATENCY_SLOW_US / 1000);
     return view_line(c, &w);

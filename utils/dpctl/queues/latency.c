@@ -44,7 +44,7 @@ queues_say_no_latency(struct ctx *c)
     if (ask_status_if_known(c, &lines) && strstr(lines, "\nlatency=off"))
         return say_failed(c, "the switch was started with --latency=off, so it measures none");
     fprintf(stderr,
-            "no samples yet: round trips are taken from TCP connections and pings that pass the "
+            "no samples yet: round trips are taken from TCP, QUIC, DNS and pings that pass the "
             "switch in both directions\n");
     return DPCTL_OK;
 }
@@ -93,15 +93,22 @@ by_place(const void *node, const void *entry)
 }
 
 bool
+queues_latency_row(const struct queue_rows *rows, const struct queue_node *node, size_t *i)
+{
+    const uint8_t *p = rows->n ? bsearch(node, rows->p, rows->n, OFP_LATENCY_LEN, by_place) : NULL;
+    *i = p ? (size_t)(p - rows->p) / OFP_LATENCY_LEN : 0;
+    return p;
+}
+
+bool
 queues_find_latency(const struct queue_rows *rows, const struct queue_node *node,
                     struct queue_latency *out)
 {
-    const uint8_t *p = node->entry->config.object_type == OFP_QOS_CLASS && rows->n
-                           ? bsearch(node, rows->p, rows->n, OFP_LATENCY_LEN, by_place)
-                           : NULL;
-    if (p)
-        *out = queues_latency_at(rows, (size_t)(p - rows->p) / OFP_LATENCY_LEN);
-    return p;
+    size_t i;
+    if (node->entry->config.object_type != OFP_QOS_CLASS || !queues_latency_row(rows, node, &i))
+        return false;
+    *out = queues_latency_at(rows, i);
+    return true;
 }
 
 const char *

@@ -141,6 +141,8 @@ enum status queues_say_no_latency(struct ctx *c);
 /* Of all; none of a switch that knows no such request. */
 struct queue_rows queues_latency_if_known(struct ctx *c);
 struct queue_latency queues_latency_at(const struct queue_rows *rows, size_t i);
+/* The row of the class that the node is, or is at.  False: nothing is known of it. */
+bool queues_latency_row(const struct queue_rows *rows, const struct queue_node *node, size_t *i);
 /* False: the node is no class, or nothing is known of it. */
 bool queues_find_latency(const struct queue_rows *rows, const struct queue_node *node,
                          struct queue_latency *out);
