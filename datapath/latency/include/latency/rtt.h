@@ -31,7 +31,7 @@
  * A connection is only looked at now and then, because that costs a cache line and some 50 ns: its gate, which it
  * shares with others, is shut for RTT_EVERY after a probe, and open while one is on its way.  For the spin bit there
  * are other gates: a bit is followed until there is a sample of either side, or for RTT_PATIENCE; then its gate is
- * shut for three times as long.
+ * shut for three times as long, or longer if it did not turn at all.
  *
  * Each connection has one place, found by a hash with a secret; both its directions are in one cache line.  Two
  * processors may write a place at once: then samples are lost.  A connection of which a sample was taken keeps
@@ -57,6 +57,7 @@
 #define RTT_GAP        rtt_fine(10000000)
 #define RTT_PROVEN     16
 #define RTT_PATIENCE   240 /* ticks: 1 s */
+#define RTT_RESTS      7   /* times RTT_PATIENCE: of a bit that did not turn in it, as most don't */
 
 /* ------------------------------------------------------------------ shared memory */
 
@@ -196,7 +197,7 @@ rtt_is_shut(const __u32 *gate, __u8 syn, __u64 about)
 static RTT_INLINE void
 rtt_leave_spin(__u32 *gate, struct rtt_slot *s, const struct rtt_seen *p, __u32 took)
 {
-    __u32 now = rtt_ticks(p->about), looked = RTT_PATIENCE;
+    __u32 now = rtt_ticks(p->about), looked = RTT_PATIENCE, rests = 3;
     if (s->sig == p->sig) {
         int first = took && !s->half;
         if (!s->since)
@@ -209,10 +210,12 @@ rtt_leave_spin(__u32 *gate, struct rtt_slot *s, const struct rtt_seen *p, __u32 
         }
         if (now - s->since < RTT_PATIENCE)
             looked = now - s->since;
+        if (s->way[0].state == RTT_STILL && s->way[1].state == RTT_STILL)
+            rests = RTT_RESTS;
         s->answered &= s->half;
         s->since = s->half = 0;
     }
-    *gate = now + 2 * RTT_EVERY + 3 * looked;
+    *gate = now + 2 * RTT_EVERY + rests * looked;
 }
 
 /* Once it was looked at.  took: the round trip that it ended, us; 0: none.  A quarter of the time the gate may be open. */
