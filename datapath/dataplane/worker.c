@@ -37,6 +37,15 @@ worker_wake(struct worker *w)
     kick(w->wake_fd);
 }
 
+void
+worker_wake_all(struct dp *dp)
+{
+    fetch_add(&dp->watch_serial, 1);
+    for (unsigned i = 0; i < dp->n_workers; i++)
+        if (dp->workers[i])
+            worker_wake(dp->workers[i]);
+}
+
 /* Called once a round, after the last packet-in: woken earlier, control might sleep again before
  * that one. */
 static void
@@ -187,6 +196,13 @@ shape(struct worker *w, const struct port_shaper *shaper, struct packet *p)
         worker_drop_early(w, (enum drop_reason)(drop - 1), p);
 }
 
+static void
+tell_filled(struct worker *w)
+{
+    store_relaxed(&w->dp->filled, true);
+    w->to_tell = true;
+}
+
 /* Handles what a port, or its shaper, has received. */
 static unsigned
 run_port(struct worker *w, const struct watch_ring *r, unsigned most)
@@ -216,6 +232,8 @@ run_port(struct worker *w, const struct watch_ring *r, unsigned most)
             flow_cache_end(w->cache);
         send_batch(w);
         port_rx_done(port, w->io);
+        if (port_io_filled(w->io))
+            tell_filled(w);
     }
     return got;
 }
@@ -234,7 +252,8 @@ reads(const struct worker *w, const struct port *port)
     return is_mine(w, port) || port_fans_out(port);
 }
 
-typedef void (*on_ring)(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd);
+typedef void (*on_ring)(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd,
+                        bool moves);
 
 /* Calls `each` for the rings that the worker reads. */
 static void
@@ -243,11 +262,27 @@ each_ring(struct worker *w, const struct port_list *l, on_ring each)
     for (uint32_t i = 0; l && i < l->n; i++) {
         struct port *port = l->v[i];
         if (reads(w, port))
-            each(&w->watch, port_no(port), false, port, port_rx_fd(port, w->id));
+            each(&w->watch, port_no(port), false, port, port_rx_fd(port, w->id),
+                 port_rx_moves(port, w->id));
         const struct port_shaper *shaper = port_shaper(port);
         if (shaper && reads(w, shaper->from))
-            each(&w->watch, port_no(port), true, shaper->from, port_rx_fd(shaper->from, w->id));
+            each(&w->watch, port_no(port), true, shaper->from, port_rx_fd(shaper->from, w->id),
+                 false);
     }
+}
+
+/* Whatever is not marked is added anew, and read at once. */
+static void
+mark(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd, bool moves)
+{
+    if (!moves)
+        watch_mark(w, no, shaper, port, fd);
+}
+
+static void
+add(struct watch *w, uint32_t no, bool shaper, struct port *port, int fd, bool moves)
+{
+    watch_add(w, no, shaper, port, fd);
 }
 
 /* At the beginning of a round, before a ring is touched: a port that is gone by the list is freed
@@ -261,9 +296,9 @@ follow_ports(struct worker *w)
     const struct port_list *l = rcu_dereference(w->dp->ports);
     w->watching = true;
     w->watched = serial;
-    each_ring(w, l, watch_mark);
+    each_ring(w, l, mark);
     watch_sweep(&w->watch, w->now);
-    each_ring(w, l, watch_add);
+    each_ring(w, l, add);
 }
 
 static void

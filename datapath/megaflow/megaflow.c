@@ -105,6 +105,12 @@ offload_is_off(const struct sw_offload *f, const char *name)
     return false;
 }
 
+bool
+sw_offload_is_for(const struct sw *sw, const char *name)
+{
+    return sw->offload && !offload_is_off(sw->offload, name);
+}
+
 static void
 name_filter(void *ctx, const char *what)
 {
@@ -173,7 +179,10 @@ static void
 attach(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
-    if (sw_cutter_attach(sw, p)) {
+    bool attached = sw_cutter_attach(sw, p);
+    if (!attached)
+        offload_grow_now(f, p);
+    if (attached) {
         if (is_for_kernel(f, p))
             handle(f, p);
         f->n_ports++;
@@ -231,6 +240,7 @@ take_off(struct sw *sw, struct sw_port *p)
     if (!offload_port_has(f->o, p->link.ifindex))
         return;
     detach_behind(f, p);
+    port_grow_settle(p->port);
     port_set_done(p->port, NULL);
     rcu_wait();                        /* workers add to what goes away */
     bool later = f->n_ports > AT_ONCE; /* at the switch's end: the end of the process does it */
@@ -339,6 +349,7 @@ tick(void *ctx)
     bool often = f->n_live || f->sw->opt.offload.linger_ms;
     offload_alive(f->o, loop_clock());
     offload_judge(f);
+    offload_grow(f);
     if (now - f->looked_after >= NS_PER_S) {
         f->looked_after = now;
         f->counts.mended += offload_check(f->o, now, lost_in_front, f);
@@ -348,6 +359,12 @@ tick(void *ctx)
     }
     if (f->n_ports)
         loop_timer_set(f->tick, now + (often ? OFFLOAD_TICK_NS : NS_PER_S));
+}
+
+static void
+grow(void *ctx)
+{
+    offload_grow(ctx);
 }
 
 static void
@@ -374,7 +391,8 @@ make(struct sw *sw)
     f->gone = calloc(n, sizeof *f->gone);
     if (f->live && f->gone && !loop_timer_new(sw->loop, tick, f, &f->tick) &&
         !loop_timer_new(sw->loop, settle, f, &f->soon) &&
-        !loop_timer_new(sw->loop, go_on_attaching, f, &f->attach))
+        !loop_timer_new(sw->loop, go_on_attaching, f, &f->attach) &&
+        !loop_timer_new(sw->loop, grow, f, &f->grow))
         return f;
     sw->offload = f;
     sw_offload_free(sw);
@@ -453,6 +471,8 @@ sw_offload_free(struct sw *sw)
         loop_timer_free(f->soon);
     if (f->attach)
         loop_timer_free(f->attach);
+    if (f->grow)
+        loop_timer_free(f->grow);
     offload_quick_free(f);
     free(f->live);
     free(f->gone);

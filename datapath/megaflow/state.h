@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: megaflow.c (life, ports), entries.c (makes an entry for a
- * request), changes.c (finds the entries that a change concerns), host.c (what the host may want), forget.c (what has
+ * request), changes.c (finds the entries that a change concerns), grow.c (rings that grow), host.c (what the host may want), forget.c (what has
  * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back). */
 #ifndef MEGAFLOW_STATE_H
 #define MEGAFLOW_STATE_H
@@ -94,6 +94,8 @@ struct sw_offload {
     struct offload_host *host;
     struct loop_timer *tick, *soon;
     struct loop_timer *attach; /* of ports that wait */
+    struct loop_timer *grow;   /* their rings */
+    uint64_t filled;           /* when rings were last looked at */
     struct meter_sharing sharing;
     struct offload_meters places;
     uint64_t now; /* of the present request */
@@ -134,6 +136,13 @@ struct sw_offload {
 /* ------------------------------------------------------------------ megaflow.c */
 
 bool offload_is_off(const struct sw_offload *f, const char *name); /* of a port, by its owner */
+
+/* ------------------------------------------------------------------ grow.c */
+
+/* Gives ports larger rings whose rings fill again and again: those that user space handles much of. */
+void offload_grow(struct sw_offload *f);
+/* The kernel can't handle what comes in by the port: its ring is to be large at once. */
+void offload_grow_now(struct sw_offload *f, struct sw_port *p);
 
 /* ------------------------------------------------------------------ host.c */
 

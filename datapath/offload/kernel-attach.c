@@ -225,6 +225,26 @@ offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, ch
     return 0;
 }
 
+int
+offload_port_move(struct offload *o, int ifindex, const int *ring, unsigned n)
+{
+    struct offload_port *p = offload_port_place(o, ifindex);
+    int fd = o->programs->filter_fd, err = 0;
+    if (!offload_port_has(o, ifindex) || !load_relaxed(&p->ready))
+        return -EAGAIN;
+    store_release(&p->moving, 1);
+    for (unsigned i = 0; i < n && !err; i++)
+        err = setsockopt(ring[i], SOL_SOCKET, SO_ATTACH_BPF, &fd, sizeof fd) ? -errno : 0;
+    return err;
+}
+
+void
+offload_port_moved(struct offload *o, int ifindex)
+{
+    if (offload_port_has(o, ifindex))
+        store_release(&offload_port_place(o, ifindex)->moving, 0);
+}
+
 /* The sockets keep their filter: as the port isn't ready it lets everything through. */
 void
 offload_port_del(struct offload *o, int ifindex, bool later)

@@ -24,6 +24,17 @@ offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, ch
     return -EOPNOTSUPP;
 }
 
+int
+offload_port_move(struct offload *o, int ifindex, const int *ring, unsigned n)
+{
+    return -EOPNOTSUPP;
+}
+
+void
+offload_port_moved(struct offload *o, int ifindex)
+{
+}
+
 void
 offload_port_del(struct offload *o, int ifindex, bool later)
 {

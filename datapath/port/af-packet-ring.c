@@ -62,9 +62,9 @@ packet_ring_slot(size_t frame)
 static int
 set_up(struct rx_ring *r, const struct packet_ring_want *w, char *why, size_t why_len)
 {
-    int copies = (int)(w->bytes < COPIES_LEAST  ? COPIES_LEAST
-                       : w->bytes < COPIES_MOST ? w->bytes
-                                                : COPIES_MOST),
+    int copies = (int)(w->copies < COPIES_LEAST  ? COPIES_LEAST
+                       : w->copies < COPIES_MOST ? w->copies
+                                                 : COPIES_MOST),
         err;
     /* Protocol 0 until it is bound, or it would receive from other interfaces. */
     r->fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

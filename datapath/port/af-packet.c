@@ -143,11 +143,16 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
     return TAKEN;
 }
 
-static unsigned
-packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
-          unsigned max)
+static inline bool
+has_frame(const struct cursor *c)
 {
-    struct rx_ring *r = pw->rx;
+    return load_acquire(&((struct tpacket2_hdr *)(void *)c->slot)->tp_status) & TP_STATUS_USER;
+}
+
+static inline unsigned
+take(struct rx_ring *r, struct port *p, struct port_worker *pw, struct port_io *w,
+     struct packet *out, unsigned max)
+{
     unsigned n = 0;
     while (n < max && r->held < r->n_slots) {
         struct tpacket2_hdr *h = (struct tpacket2_hdr *)(void *)r->head.slot;
@@ -164,10 +169,60 @@ packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
     return n;
 }
 
-static void
-packet_rx_done(struct port_worker *pw, uint64_t *done)
+static unsigned
+ready(const struct rx_ring *r, unsigned max)
 {
-    struct rx_ring *r = pw->rx;
+    struct cursor c = r->head;
+    unsigned n = 0;
+    for (; n < max && r->held + n < r->n_slots && has_frame(&c); advance(r, &c))
+        n++;
+    return n;
+}
+
+/* A processor that puts a connection's next frame into the new ring has put the last one into the old ring
+ * before.  So what was in the new one at a look before the old one was empty comes next. */
+static unsigned
+take_in_turn(struct rx_ring *r, struct rx_ring *old, struct port *p, struct port_worker *pw,
+             struct port_io *w, struct packet *out, unsigned max)
+{
+    bool ended = load_acquire(&old->ended);
+    unsigned next = ready(r, max), n = take(old, p, pw, w, out, max);
+    if (n || has_frame(&old->head))
+        return n;
+    if (ended && !old->held)
+        store_release(&r->before, NULL);
+    return take(r, p, pw, w, out, next);
+}
+
+/* Is the slot half a ring ahead filled? */
+static inline bool
+is_half_full(const struct rx_ring *r)
+{
+    uint32_t block = r->head.block + r->n_blocks / 2;
+    struct cursor c = {
+        .slot = r->base +
+                (size_t)(block < r->n_blocks ? block : block - r->n_blocks) * r->block_bytes +
+                (size_t)r->head.in_block * r->slot_bytes};
+    return has_frame(&c);
+}
+
+static unsigned
+packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet *out,
+          unsigned max)
+{
+    struct rx_ring *r = load_acquire(&pw->rx), *old = load_relaxed(&r->before);
+    unsigned n =
+        old ? take_in_turn(r, old, p, pw, w, out, max) : take(r, p, pw, w, out, max);
+    if (n == max && r->grows && !load_relaxed(&r->half_full) && is_half_full(r)) {
+        store_relaxed(&r->half_full, true);
+        w->filled = true;
+    }
+    return n;
+}
+
+static void
+give_back(struct rx_ring *r, uint64_t *done)
+{
     if (done && r->held)
         wide_add(done, r->held);
     for (; r->held; --r->held) {
@@ -178,12 +233,22 @@ packet_rx_done(struct port_worker *pw, uint64_t *done)
     r->arena.used = 0;
 }
 
+static void
+packet_rx_done(struct port_worker *pw, uint64_t *done)
+{
+    struct rx_ring *r = load_acquire(&pw->rx), *old = load_relaxed(&r->before);
+    if (old)
+        give_back(old, done);
+    give_back(r, done);
+}
+
 /* The kernel has put the time into the slot. */
 static uint64_t
 packet_rx_waited(const struct port_worker *pw)
 {
-    const struct rx_ring *r = pw->rx;
-    const struct tpacket2_hdr *h = (const struct tpacket2_hdr *)(const void *)r->head.slot;
+    const struct rx_ring *r = load_acquire(&pw->rx), *old = load_relaxed(&r->before);
+    const struct tpacket2_hdr *h =
+        (const struct tpacket2_hdr *)(const void *)(old ? old : r)->head.slot;
     struct timespec t;
     if (!(load_acquire(&h->tp_status) & TP_STATUS_USER) || clock_gettime(CLOCK_REALTIME, &t))
         return 0;
@@ -195,16 +260,28 @@ packet_rx_waited(const struct port_worker *pw)
 static int
 packet_rx_fd(const struct port_worker *pw)
 {
-    return ((const struct rx_ring *)pw->rx)->fd;
+    return ((const struct rx_ring *)load_acquire(&pw->rx))->fd;
+}
+
+uint64_t
+packet_ring_lost(const struct rx_ring *r)
+{
+    struct tpacket_stats s;
+    socklen_t n = sizeof s;
+    return getsockopt(r->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
+}
+
+static bool
+packet_rx_moves(const struct port_worker *pw)
+{
+    return load_relaxed(&((const struct rx_ring *)load_acquire(&pw->rx))->before);
 }
 
 static uint64_t
 packet_rx_lost(struct port_worker *pw)
 {
-    struct tpacket_stats s;
-    socklen_t n = sizeof s;
-    int fd = ((const struct rx_ring *)pw->rx)->fd;
-    return getsockopt(fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
+    const struct rx_ring *r = pw->rx, *old = load_acquire(&r->before);
+    return packet_ring_lost(r) + (old ? packet_ring_lost(old) : 0);
 }
 
 /* ------------------------------------------------------------------ sending */
@@ -304,21 +381,21 @@ join_promiscuous(int fd, int ifindex)
     return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) ? -errno : 0;
 }
 
-static unsigned
-n_rings(const struct port *p)
+unsigned
+packet_rings(const struct port *p)
 {
     if (p->config.no_rx)
         return 0;
     return p->config.fanout ? p->n_workers : 1;
 }
 
-/* With several workers, each flow goes to one of them. */
+/* With several workers, each flow goes to one of them.  The larger rings are a group of their own. */
 static int
-join_fanout(struct rx_ring *r, const struct port *p)
+join_fanout(struct rx_ring *r, const struct port *p, bool grown)
 {
-    unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4) & 0xffff;
+    unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4 ^ (grown ? 0x8000u : 0)) & 0xffff;
     unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
-    if (n_rings(p) == 1)
+    if (packet_rings(p) == 1)
         return 0;
     if (!packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
         return 0;
@@ -326,38 +403,50 @@ join_fanout(struct rx_ring *r, const struct port *p)
     return packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
 }
 
-static struct packet_ring_want
-wanted_ring(const struct port *p)
+struct packet_ring_want
+packet_ring_wanted(const struct port *p, bool grown)
 {
-    size_t bytes = p->config.ring_bytes / n_rings(p);
+    size_t most = p->config.ring_bytes / packet_rings(p);
+    size_t bytes = p->config.grows && !grown && most > RING_FIRST ? RING_FIRST : most;
     return (struct packet_ring_want){.slot = packet_ring_slot(p->config.slot_bytes),
-                                     .bytes = bytes < RING_LEAST ? RING_LEAST : bytes};
+                                     .bytes = bytes < RING_LEAST ? RING_LEAST : bytes,
+                                     .copies = most};
+}
+
+int
+packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
+                 size_t why_len)
+{
+    int err;
+    if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
+        return backend_error(why, why_len, -err, "bind");
+    if ((err = join_promiscuous(r->fd, ifindex)))
+        return backend_error(why, why_len, -err, "promiscuous mode");
+    if ((err = join_fanout(r, p, grown)))
+        return backend_error(why, why_len, -err, "PACKET_FANOUT");
+    return 0;
 }
 
 static int
 open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)
 {
-    struct packet_ring_want want = wanted_ring(p);
-    struct rx_ring *r = rings_ahead_take(&want, n_rings(p));
+    struct packet_ring_want want = packet_ring_wanted(p, false);
+    struct rx_ring *r = rings_ahead_take(&want, packet_rings(p));
     int err = r ? 0 : packet_ring_new(&want, &r, why, why_len);
     if (err)
         return err;
+    r->grows = p->config.grows;
     pw->rx = r;
-    if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
-        return backend_error(why, why_len, -err, "bind");
-    if ((err = join_promiscuous(r->fd, ifindex)))
-        return backend_error(why, why_len, -err, "promiscuous mode");
-    if ((err = join_fanout(r, p)))
-        return backend_error(why, why_len, -err, "PACKET_FANOUT");
-    return 0;
+    return packet_ring_bind(p, r, ifindex, false, why, why_len);
 }
 
 static void
 packet_close(struct port *p)
 {
+    packet_grow_end(p);
     for (unsigned i = 0; i < p->n_workers; ++i) {
         struct port_worker *pw = &p->worker[i];
-        struct rx_ring *r = i < n_rings(p) ? pw->rx : NULL;
+        struct rx_ring *r = i < packet_rings(p) ? pw->rx : NULL;
         int fd[2];
         unsigned n = 0;
         if (pw->tx_fd >= 0)
@@ -380,13 +469,13 @@ packet_open(struct port *p, char *why, size_t why_len)
     p->uso = port_takes_uso();
     for (unsigned i = 0; i < p->n_workers && !err; ++i) {
         struct port_worker *pw = &p->worker[i];
-        if (i < n_rings(p))
+        if (i < packet_rings(p))
             err = open_receiver(p, pw, ifindex, why, why_len);
         else
             pw->rx = p->worker[0].rx;
         if (err)
             break;
-        if (i < n_rings(p))
+        if (i < packet_rings(p))
             port_rings_count(p, p->ring_bytes + ((const struct rx_ring *)pw->rx)->bytes);
         if (p->config.no_tx)
             continue;
@@ -414,6 +503,7 @@ const struct port_backend port_backend_packet = {
     .rx = packet_rx,
     .rx_done = packet_rx_done,
     .rx_fd = packet_rx_fd,
+    .rx_moves = packet_rx_moves,
     .rx_waited = packet_rx_waited,
     .send = packet_send,
     .queue_socket = packet_queue_socket,

@@ -6,6 +6,7 @@
 #include "backend.h"
 
 #define RING_LEAST (128 << 10)
+#define RING_FIRST (1 << 20) /* of one that grows */
 
 struct cursor {
     uint8_t *slot;
@@ -22,11 +23,18 @@ struct rx_ring {
     uint32_t held;      /* slots between them */
     bool hears_itself;  /* the kernel has no PACKET_IGNORE_OUTGOING: look at sll_pkttype */
     struct backend_arena arena;
+
+    /* While this ring takes another one's place (af-packet-grow.c). */
+    struct rx_ring *before; /* is read first; the worker sets it to NULL when it is done with it */
+    bool ended;             /* of `before`: nothing comes any more */
+    bool grows;             /* it may be replaced by a larger one */
+    bool half_full;         /* it was, when the worker looked; port_is_filling resets it */
 };
 
 /* The properties of a ring, which depend neither on its interface nor on its port. */
 struct packet_ring_want {
     size_t bytes;  /* about; fewer where memory is in pieces */
+    size_t copies; /* of long frames beside the ring, at most */
     uint32_t slot; /* packet_ring_slot */
 };
 
@@ -39,6 +47,19 @@ int packet_ring_new(const struct packet_ring_want *want, struct rx_ring **out, c
                     size_t why_len);
 int packet_ring_free(struct rx_ring *r); /* returns its socket, for backend_close_later */
 int packet_set_int(int fd, int level, int option, int value);
+
+/* So many rings does the port have. */
+unsigned packet_rings(const struct port *p);
+/* Its rings as they are to be; with all memory that the port may have, or with what it begins with. */
+struct packet_ring_want packet_ring_wanted(const struct port *p, bool grown);
+/* From now on the ring receives what comes in by the interface. */
+int packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
+                     size_t why_len);
+/* Frames that the ring lost since the last call. */
+uint64_t packet_ring_lost(const struct rx_ring *r);
+
+/* The port is about to be closed: ends what port_grow has begun.  Rings that were moved from are freed. */
+void packet_grow_end(struct port *p);
 
 /* A ring that was made ahead (port_rings_ahead); NULL: there is none.  each: rings of a port. */
 struct rx_ring *rings_ahead_take(const struct packet_ring_want *want, unsigned each);

@@ -63,6 +63,9 @@ struct port {
     const struct port_backend *backend;
     uint32_t uid;        /* never reused; not 0 */
     uint64_t ring_bytes; /* of its receive rings */
+    uint64_t ring_most;  /* that they may have */
+    unsigned filling;    /* control thread: so many looks in a row found a ring filled */
+    struct port_growing *growing; /* the same; NULL: no larger ring is being made */
     uint32_t mtu;        /* written by the control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */
     uint32_t flags; /* OFPPC_, and PORT_OURS; the liveness thread writes PORT_LIVENESS */
@@ -124,6 +127,7 @@ struct port_io {
     uint64_t uses;
     unsigned n_sock, max_sock;
     struct port_io *next; /* of all workers */
+    bool filled; /* see port_io_filled */
     uint64_t drops[DROP_N];
     struct drop_log drop_log;
     struct tx_sock sock[IO_SOCKETS];
@@ -150,6 +154,7 @@ struct port_backend {
     /* done: NULL, or where the frames are counted that go back to the ring, before they do. */
     void (*rx_done)(struct port_worker *pw, uint64_t *done);
     int (*rx_fd)(const struct port_worker *pw);
+    bool (*rx_moves)(const struct port_worker *pw); /* port_rx_moves; NULL: never */
     bool filtered; /* rx_fd is a socket that takes a filter, of which `done` counts the frames */
     uint64_t (*rx_waited)(const struct port_worker *pw); /* port_rx_waited; NULL: unknown */
     /* Sends n messages (vnet header, frame, perhaps payload and padding).  Returns how many went, or
@@ -218,6 +223,8 @@ uint64_t backend_memory(void);   /* bytes of main memory */
 uint64_t port_rings_share(void); /* for the next port; see port_rings_limit_set */
 void rings_ahead_expect(unsigned ports); /* so many are about to be opened; see port_rings_ahead */
 void port_rings_count(struct port *p, uint64_t bytes); /* what it has got */
+void port_rings_reserve(struct port *p, uint64_t most); /* what it may come to have */
+bool port_rings_given(void);                            /* their memory was set */
 unsigned port_queue_sockets(uint32_t port_uid);        /* open now */
 
 /* Closes descriptors in the background: an AF_PACKET socket takes many milliseconds. */

@@ -49,6 +49,8 @@ port_read_lost(struct port *p)
 static bool
 rings_are_empty(const struct port *p)
 {
+    if (p->growing)
+        return false;
     for (unsigned i = 0; i < n_rings(p); i++) {
         struct pollfd f = {.fd = p->backend->rx_fd(&p->worker[i]), .events = POLLIN};
         if (poll(&f, 1, 0))

@@ -46,6 +46,7 @@ port_free(struct port *p)
                 free(q[k]);
             free(q);
         }
+    port_rings_reserve(p, 0);
     port_rings_count(p, 0);
     free(p->queue_super);
     free(p->queue_priority);
@@ -115,8 +116,13 @@ port_open(const struct port_config *c, struct port **out, char *why, size_t why_
             continue;
         known = true;
         p->backend = backends[i];
-        if (p->backend->ring && !p->config.ring_bytes && !p->config.no_rx)
+        p->config.grows = c->grows && p->backend->filtered && !c->no_rx;
+        if (p->backend->ring && !p->config.ring_bytes && !p->config.no_rx) {
             p->config.ring_bytes = (size_t)port_rings_share();
+            p->config.grows &= !port_rings_given();
+        }
+        if (p->config.grows)
+            port_rings_reserve(p, p->config.ring_bytes);
         err = p->backend->open(p, what, sizeof what);
         if (!err || err == -ENODEV || err == -EPERM ||
             err == -EPROTONOSUPPORT) /* whatever the backend */
@@ -398,6 +404,14 @@ port_rx_done(struct port *p, struct port_io *w)
     p->backend->rx_done(&p->worker[w->worker], load_acquire(&p->done));
 }
 
+bool
+port_io_filled(struct port_io *w)
+{
+    bool filled = w->filled;
+    w->filled = false;
+    return filled;
+}
+
 uint64_t
 port_rx_waited(const struct port *p, const struct port_io *w)
 {
@@ -410,6 +424,12 @@ int
 port_rx_fd(const struct port *p, unsigned worker)
 {
     return worker < p->n_workers ? p->backend->rx_fd(&p->worker[worker]) : -1;
+}
+
+bool
+port_rx_moves(const struct port *p, unsigned worker)
+{
+    return p->backend->rx_moves && worker < p->n_workers && p->backend->rx_moves(&p->worker[worker]);
 }
 
 bool

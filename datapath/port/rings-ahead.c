@@ -63,7 +63,8 @@ struct rx_ring *
 rings_ahead_take(const struct packet_ring_want *want, unsigned each)
 {
     uint64_t n = (uint64_t)expected * each, most = BYTES / want->bytes;
-    if (n_made && (want->slot != made_for.slot || want->bytes != made_for.bytes))
+    if (n_made && (want->slot != made_for.slot || want->bytes != made_for.bytes ||
+                   want->copies != made_for.copies))
         drop_all();
     n = n < most ? n : most;
     if (!n_made && n > 1)

@@ -19,6 +19,7 @@
 
 static uint64_t given_limit; /* 0: by main memory */
 static uint64_t used;
+static uint64_t reserved;    /* of ports whose rings may grow, beside `used` */
 static unsigned expected;    /* ports that will get first_share */
 static uint64_t first_share; /* later ports get no more; 0: there were none at the start */
 static unsigned together;    /* later ports that will get their_share */
@@ -108,7 +109,7 @@ static uint64_t
 part_of_rest(unsigned parts)
 {
     uint64_t limit = port_rings_limit(), taken = given_limit ? 0 : all_rings(), share = SHARE_LEAST;
-    taken = taken > used ? taken : used;
+    taken = (taken > used ? taken : used) + reserved;
     uint64_t part = taken < limit ? (limit - taken) / (parts > SHARES ? parts : SHARES) : 0;
     while (share < SHARE_MOST && share * 2 <= part)
         share *= 2;
@@ -154,9 +155,31 @@ port_rings_share(void)
     return later_share(1);
 }
 
+static uint64_t
+to_come(const struct port *p)
+{
+    return p->ring_most > p->ring_bytes ? p->ring_most - p->ring_bytes : 0;
+}
+
 void
 port_rings_count(struct port *p, uint64_t bytes)
 {
+    reserved -= to_come(p);
     used += bytes - p->ring_bytes;
     p->ring_bytes = bytes;
+    reserved += to_come(p);
+}
+
+void
+port_rings_reserve(struct port *p, uint64_t most)
+{
+    reserved -= to_come(p);
+    p->ring_most = most;
+    reserved += to_come(p);
+}
+
+bool
+port_rings_given(void)
+{
+    return given_limit;
 }

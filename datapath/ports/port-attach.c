@@ -19,16 +19,6 @@
 
 /* ------------------------------------------------------------------ showing the workers */
 
-/* Tells sleeping workers that the ports' descriptors have changed. */
-static void
-wake_workers(struct sw *sw)
-{
-    fetch_add(&sw->dp.watch_serial, 1);
-    for (unsigned i = 0; i < sw->dp.n_workers; i++)
-        if (sw->dp.workers[i])
-            worker_wake(sw->dp.workers[i]);
-}
-
 /* Replaces the list of attached ports, and returns the former one. */
 static struct port_list *
 show(struct sw *sw, struct port_list *l)
@@ -113,7 +103,7 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
     sw_offload_shaper_del(sw, p);
     struct port_shaper *old = port_shaper_take(p->port);
     if (old) {
-        wake_workers(sw);
+        worker_wake_all(&sw->dp);
         rcu_wait();
         struct port_counters n;
         port_shaper_read_counters(old, &n);
@@ -124,7 +114,7 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
         log_error(QOS, "port %u (%s): what enters can't be shaped, and bypasses its queues: %s", no,
                   p->name, why);
     sw_offload_shaper_add(sw, p);
-    wake_workers(sw);
+    worker_wake_all(&sw->dp);
 }
 
 /* ------------------------------------------------------------------ the interface */
@@ -172,6 +162,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                                                 : sw->opt.backend,
                             .files = p->files,
                             .n_workers = sw->dp.n_workers,
+                            .grows = sw_offload_is_for(sw, p->name),
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);
@@ -196,7 +187,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
     p->base = less(&p->link.stats, &told);
     set_by_number(sw, p->no, p->port);
     port_watch(p->port, capture_watches(sw->dp.capture, p->no));
-    wake_workers(sw);
+    worker_wake_all(&sw->dp);
     sw_offload_port_add(sw, p);
     return 0;
 }
@@ -213,7 +204,7 @@ sw_port_detach(struct sw *sw, struct sw_port *p)
     p->port = NULL;
     set_by_number(sw, p->no, NULL);
     struct port_list *old = show(sw, sw->spare_list);
-    wake_workers(sw);
+    worker_wake_all(&sw->dp);
     rcu_wait();
     sw->spare_list = old;
     struct port_counters n;

@@ -115,6 +115,14 @@ is_to_be_cut(struct __sk_buff *skb, const struct offload_control *c, const struc
            (!c->uso && layers_of(skb, TYPE_ETH, 0) >> 32 == PROTO(PROTO_UDP));
 }
 
+/* Two rings have the filter while a larger one takes the other's place.  Who comes first takes the frame; then
+ * comes the program at tc. */
+static __always_inline int
+has_seen(struct __sk_buff *skb, const struct offload_port *p, const struct offload_cpu *cpu)
+{
+    return cpu->ran == skb->ifindex && p && p->moving;
+}
+
 SEC("socket")
 int
 ofqos_filter(struct __sk_buff *skb)
@@ -125,9 +133,11 @@ ofqos_filter(struct __sk_buff *skb)
         return 0;
     if (!c || !cpu)
         return WHOLE;
+    struct offload_port *p = port_of(skb->ifindex);
+    if (has_seen(skb, p, cpu))
+        return 0;
     if (cpu->owed)
         give_up(cpu);
-    struct offload_port *p = port_of(skb->ifindex);
     cpu->ran = skb->ifindex;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;

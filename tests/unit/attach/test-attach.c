@@ -151,6 +151,12 @@ port_config_bits(const struct port *p)
     return 0;
 }
 
+bool
+sw_offload_is_for(const struct sw *of, const char *name)
+{
+    return false;
+}
+
 void
 sw_offload_port_add(struct sw *of, struct sw_port *p)
 {
@@ -241,7 +247,7 @@ channel_async(struct channel *c, enum async_kind kind, uint8_t reason, uint8_t t
 }
 
 void
-worker_wake(struct worker *w)
+worker_wake_all(struct dp *dp)
 {
 }
 

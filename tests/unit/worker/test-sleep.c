@@ -78,6 +78,18 @@ port_rx_waited(const struct port *p, const struct port_io *w)
     return 0;
 }
 
+bool
+port_rx_moves(const struct port *p, unsigned worker)
+{
+    return false;
+}
+
+bool
+port_io_filled(struct port_io *io)
+{
+    return false;
+}
+
 int
 port_rx_fd(const struct port *p, unsigned worker)
 {

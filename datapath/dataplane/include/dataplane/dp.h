@@ -50,6 +50,7 @@ struct dp {
     uint16_t frag;                        /* OFPC_FRAG_ */
     bool tell_misses;   /* a controller of OpenFlow 1.0 is told of packets that find no flow */
     uint8_t standalone; /* enum standalone */
+    bool filled;        /* workers found a ring half full that may grow */
     unsigned n_workers;
     uint32_t cache_entries; /* of each worker; 0: no cache */
     uint32_t busy_poll_us;  /* AWAKE_AUTO, or how long a worker stays awake for a packet */
@@ -155,6 +156,7 @@ struct packet_out_job {
 int worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out);
 void worker_stop(struct worker *w); /* joins and frees */
 void worker_wake(struct worker *w);
+void worker_wake_all(struct dp *dp); /* the ports' descriptors have changed */
 uint64_t
 worker_cpu_ns(const struct worker *w); /* processor time so far, user and system; 0: unknown */
 

@@ -49,6 +49,9 @@ const struct meter_sharing *sw_offload_meters(const struct sw *sw);
  * before. */
 int sw_offload_set_off(struct sw *sw, const char (*name)[IFNAMSIZ], unsigned n);
 
+/* May the kernel handle what comes in by the port of that name? */
+bool sw_offload_is_for(const struct sw *sw, const char *name);
+
 /* To be called when the port has its interface.  If the kernel can't handle its packets, they stay with the
  * workers. */
 void sw_offload_port_add(struct sw *sw, struct sw_port *p);

@@ -173,7 +173,8 @@ struct offload_port {
     __u32 entries;   /* of packets that come in here; 0: none needs to be looked for */
     __u64 passed;    /* packets to user space */
     __u64 unclaimed; /* verdicts that no program used: their frames are lost */
-    __u64 zero1[4];
+    __u32 moving;    /* two rings have the filter (offload_port_move) */
+    __u32 zero1[7];
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };

@@ -64,6 +64,7 @@ struct port_config {
     bool fanout;         /* all workers receive, each a share of the flows (PACKET_FANOUT); else
                          * one of them does.  All may send. */
     size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
+    bool grows;          /* it begins with less, and a larger ring may come (port_grow) */
     size_t slot_bytes;   /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
     bool no_rx, no_tx;   /* one direction only ("packet") */
     const struct port_files *files; /* of "file"; they outlive the port */
@@ -138,6 +139,30 @@ void port_sync_done(struct port *p, const uint64_t *passed);
 /* Any thread: whether there is a `done`, so the kernel may handle what comes in by the port. */
 bool port_in_kernel(const struct port *p);
 
+/* ------------------------------------------------------------------ rings that grow */
+
+/* A port of port_config.grows begins with rings of 1 MB, unless the memory for rings was set
+ * (port_rings_limit_set).  Larger ones take their place, once, without a frame lost or doubled if the port has
+ * the switch's filter.  Control thread.
+ *
+ * Look at port_is_filling every tenth of a second or so: true if a ring was half full since the last
+ * look.  After three such looks port_is_to_grow. */
+bool port_is_filling(struct port *p);
+bool port_is_to_grow(const struct port *p);
+
+/* Begins to make the larger rings, in a thread: -errno.  Then look at port_growth every few ms. */
+int port_grow(struct port *p);
+
+/* MADE: put the filter on those sockets, from when on they get the frames, and call port_grow_move.  DRAINS: a
+ * worker still reads the old ring, which gets nothing any more.  NONE: all is done, or nothing was begun. */
+enum port_growth { PORT_GROWTH_NONE, PORT_GROWTH_WAITS, PORT_GROWTH_MADE, PORT_GROWTH_DRAINS };
+enum port_growth port_growth(struct port *p);
+unsigned port_grow_sockets(const struct port *p, int *fd, unsigned max);
+/* Workers must be told that the port's descriptors have changed.  filtered: they get frames already. */
+void port_grow_move(struct port *p, bool filtered);
+/* The filter is about to go: gives up, or waits up to some 50 ms until the old ring gets nothing. */
+void port_grow_settle(struct port *p);
+
 /* What the kernel must know to send by the port as port_tx does.  False: it can't send by it (the
  * port is down, not to be forwarded to, or has no interface with rings).  Control thread. */
 struct port_kernel_output {
@@ -200,6 +225,9 @@ struct packet_pool *port_io_pool(struct port_io *w);
 unsigned port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max);
 void port_rx_done(struct port *p, struct port_io *w);
 
+/* Whether a ring was found half full since the last call, and the control thread had not looked at it since it was. */
+bool port_io_filled(struct port_io *w);
+
 /* How long the next packet has been in the ring, ns; 0: there is none, or nobody knows. */
 uint64_t port_rx_waited(const struct port *p, const struct port_io *w);
 
@@ -223,6 +251,9 @@ void port_io_flush(struct port_io *w);
 /* Returns the descriptor that becomes readable when the port has packets for this worker, or -1.
  * After the interface went down it reports an error until SO_ERROR is read. */
 int port_rx_fd(const struct port *p, unsigned worker);
+
+/* Whether the worker has to read another ring, too, that the descriptor says nothing of (port_grow). */
+bool port_rx_moves(const struct port *p, unsigned worker);
 
 /* Whether every worker receives on this port; otherwise one of them does. */
 bool port_fans_out(const struct port *p);

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rings that grow (port/port.h): small as long as the kernel handles a port's packets. */
+#include "state.h"
+
+#include <daemon/log.h>
+
+#define RINGS_MAX 64
+#define STEP_NS   (NS_PER_S / 200)
+
+static enum port_growth
+begin(const struct sw_port *p)
+{
+    if (port_grow(p->port))
+        return PORT_GROWTH_NONE; /* it is tried again */
+    log_info(PORT, "port %u (%s): it gets a larger receive ring", (unsigned)p->no, p->name);
+    return PORT_GROWTH_WAITS;
+}
+
+static void
+move(struct sw_offload *f, const struct sw_port *p)
+{
+    int fd[RINGS_MAX];
+    unsigned n = port_grow_sockets(p->port, fd, RINGS_MAX);
+    bool filtered = offload_port_has(f->o, p->link.ifindex);
+    if (filtered && offload_port_move(f->o, p->link.ifindex, fd, n))
+        return; /* it is tried again: the port's packets must come by the filter */
+    port_grow_move(p->port, filtered);
+    worker_wake_all(&f->sw->dp);
+}
+
+static enum port_growth
+step(struct sw_offload *f, const struct sw_port *p)
+{
+    enum port_growth g = port_growth(p->port);
+    if (g == PORT_GROWTH_MADE)
+        move(f, p);
+    else if (g != PORT_GROWTH_WAITS)
+        offload_port_moved(f->o, p->link.ifindex);
+    if (g == PORT_GROWTH_DRAINS)
+        worker_wake_all(&f->sw->dp);
+    if (g == PORT_GROWTH_NONE && port_is_to_grow(p->port))
+        g = begin(p);
+    return g;
+}
+
+void
+offload_grow(struct sw_offload *f)
+{
+    uint64_t now = loop_clock();
+    bool look = now - f->filled >= OFFLOAD_TICK_NS, filling = false, growing = false;
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
+        if (!p->port)
+            continue;
+        filling |= look && port_is_filling(p->port);
+        growing |= step(f, p) != PORT_GROWTH_NONE;
+    }
+    if (look)
+        f->filled = now;
+    if (growing)
+        loop_timer_set(f->grow, now + STEP_NS);
+    else if (filling || !look)
+        loop_timer_set(f->grow, f->filled + OFFLOAD_TICK_NS);
+}
+
+void
+offload_grow_now(struct sw_offload *f, struct sw_port *p)
+{
+    if (!port_grow(p->port))
+        loop_timer_set(f->grow, loop_now(f->sw->loop) + STEP_NS);
+}

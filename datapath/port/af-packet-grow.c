@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A larger ring takes the place of a port's first one, without a frame lost, doubled or overtaken.
+ *
+ * The new socket is bound while a filter drops all that it gets.  Then it gets the switch's filter, of which the
+ * first to see a frame takes it (offload_port_move): the kernel shows frames to the newest socket first.  The
+ * worker reads both rings, the old one first.  After a grace period of the kernel's, no frame is on its
+ * way between the two filters: the old socket gets the filter that drops all.  After another one, what
+ * the old ring has is the last.
+ *
+ * A thread makes rings and waits for the kernel, which takes 12 ms each time. */
+#include "af-packet.h"
+
+#include <shared/rcu.h>
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define RINGS_MAX 64 /* of a port, as many workers */
+#define LOOKS     3
+
+enum stage { MAKING, MADE, FAILED, MOVING, SETTLED };
+
+struct port_growing {
+    pthread_t thread;
+    sem_t moved; /* or abandoned */
+    bool abandoned;
+    enum stage stage;
+    const struct port *port;
+    unsigned n;
+    struct rx_ring *ring[RINGS_MAX], *old[RINGS_MAX];
+};
+
+/* ------------------------------------------------------------------ filters that drop all */
+
+static int
+block(const struct rx_ring *r)
+{
+    struct sock_filter none = {.code = BPF_RET | BPF_K};
+    struct sock_fprog prog = {.len = 1, .filter = &none};
+    return setsockopt(r->fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) ? -errno : 0;
+}
+
+static void
+unblock(const struct rx_ring *r)
+{
+    packet_set_int(r->fd, SOL_SOCKET, SO_DETACH_FILTER, 0);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+static void
+free_rings(struct rx_ring **ring, unsigned n)
+{
+    int fd[RINGS_MAX];
+    unsigned k = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (ring[i])
+            fd[k++] = packet_ring_free(ring[i]);
+    backend_close_later(fd, k);
+}
+
+static int
+make(struct port_growing *g)
+{
+    struct packet_ring_want want = packet_ring_wanted(g->port, true);
+    int err = 0;
+    for (unsigned i = 0; i < g->n && !err; i++) {
+        err = packet_ring_new(&want, &g->ring[i], NULL, 0);
+        if (!err && g->ring[i]->bytes <= g->old[i]->bytes) /* memory is in pieces */
+            err = -ENOMEM;
+        if (!err)
+            err = block(g->ring[i]);
+        if (!err)
+            err =
+                packet_ring_bind(g->port, g->ring[i], g->port->config.ifindex, true, NULL, 0);
+    }
+    return err;
+}
+
+/* The kernel waits for its readers whenever it closes a packet socket. */
+static void
+kernel_grace_period(void)
+{
+    int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
+    if (fd >= 0)
+        close(fd);
+}
+
+static void *
+grow(void *arg)
+{
+    struct port_growing *g = arg;
+    store_release(&g->stage, make(g) ? FAILED : MADE);
+    while (sem_wait(&g->moved) && errno == EINTR)
+        continue;
+    if (load_acquire(&g->abandoned))
+        return NULL;
+    kernel_grace_period();
+    for (unsigned i = 0; i < g->n; i++)
+        block(g->old[i]);
+    kernel_grace_period();
+    for (unsigned i = 0; i < g->n; i++)
+        store_release(&g->old[i]->ended, true);
+    store_release(&g->stage, SETTLED);
+    return NULL;
+}
+
+/* ------------------------------------------------------------------ the control thread */
+
+bool
+port_is_filling(struct port *p)
+{
+    bool now = false;
+    if (!p->config.grows || p->growing)
+        return false;
+    for (unsigned i = 0; i < packet_rings(p); i++) {
+        struct rx_ring *r = p->worker[i].rx;
+        now |= load_relaxed(&r->half_full);
+        store_relaxed(&r->half_full, false);
+    }
+    p->filling = now ? p->filling + 1 : 0;
+    return now;
+}
+
+bool
+port_is_to_grow(const struct port *p)
+{
+    return p->config.grows && !p->growing && p->filling >= LOOKS;
+}
+
+int
+port_grow(struct port *p)
+{
+    unsigned n = packet_rings(p);
+    if (!p->config.grows || p->growing || !n || n > RINGS_MAX)
+        return -EINVAL;
+    struct port_growing *g = calloc(1, sizeof *g);
+    if (!g || sem_init(&g->moved, 0, 0)) {
+        free(g);
+        return -ENOMEM;
+    }
+    g->port = p;
+    g->n = n;
+    for (unsigned i = 0; i < n; i++)
+        g->old[i] = p->worker[i].rx;
+    p->growing = g;
+    int err = pthread_create(&g->thread, NULL, grow, g);
+    if (err) {
+        free(g);
+        p->growing = NULL;
+    }
+    return -err;
+}
+
+static void
+count_rings(struct port *p)
+{
+    const struct port_growing *g = p->growing;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < packet_rings(p); i++)
+        bytes += ((const struct rx_ring *)p->worker[i].rx)->bytes;
+    for (unsigned i = 0; g && i < g->n; i++)
+        bytes += g->old[i] ? g->old[i]->bytes : 0;
+    port_rings_count(p, bytes);
+}
+
+/* The thread has ended, or is about to. */
+static void
+end(struct port *p)
+{
+    struct port_growing *g = p->growing;
+    p->growing = NULL;
+    p->config.grows = false; /* it has grown, or can't */
+    sem_destroy(&g->moved);
+    free(g);
+    count_rings(p);
+}
+
+static void
+abandon(struct port *p)
+{
+    struct port_growing *g = p->growing;
+    store_release(&g->abandoned, true);
+    sem_post(&g->moved);
+    pthread_join(g->thread, NULL);
+    free_rings(g->ring, g->n);
+    for (unsigned i = 0; i < g->n; i++)
+        g->old[i] = NULL;
+    end(p);
+}
+
+static void
+count_lost(struct port *p, struct port_worker *pw, const struct rx_ring *r)
+{
+    uint64_t lost = packet_ring_lost(r);
+    pw->rx_lost += lost;
+    if (p->done && lost)
+        wide_add(p->done, lost);
+}
+
+static void
+free_old(struct port *p)
+{
+    struct port_growing *g = p->growing;
+    for (unsigned i = 0; i < g->n; i++)
+        count_lost(p, &p->worker[i], g->old[i]);
+    free_rings(g->old, g->n);
+    for (unsigned i = 0; i < g->n; i++)
+        g->old[i] = NULL;
+    end(p);
+}
+
+unsigned
+port_grow_sockets(const struct port *p, int *fd, unsigned max)
+{
+    const struct port_growing *g = p->growing;
+    unsigned n = g && load_acquire(&g->stage) == MADE ? g->n : 0;
+    for (unsigned i = 0; i < n && i < max; i++)
+        fd[i] = g->ring[i]->fd;
+    return n;
+}
+
+void
+port_grow_move(struct port *p, bool filtered)
+{
+    struct port_growing *g = p->growing;
+    for (unsigned i = 0; i < g->n; i++) {
+        if (!filtered) {
+            block(g->old[i]);
+            unblock(g->ring[i]);
+        }
+        g->ring[i]->before = g->old[i];
+        store_release(&p->worker[i].rx, g->ring[i]);
+    }
+    for (unsigned i = g->n; i < p->n_workers; i++)
+        store_release(&p->worker[i].rx, g->ring[0]);
+    g->stage = MOVING;
+    count_rings(p);
+    sem_post(&g->moved);
+}
+
+static bool
+is_drained(const struct port_growing *g)
+{
+    for (unsigned i = 0; i < g->n; i++)
+        if (load_acquire(&g->ring[i]->before))
+            return false;
+    return true;
+}
+
+enum port_growth
+port_growth(struct port *p)
+{
+    struct port_growing *g = p->growing;
+    enum stage stage = g ? load_acquire(&g->stage) : SETTLED;
+    if (stage == FAILED)
+        abandon(p);
+    if (!g || stage == FAILED)
+        return PORT_GROWTH_NONE;
+    if (stage < SETTLED)
+        return stage == MADE ? PORT_GROWTH_MADE : PORT_GROWTH_WAITS;
+    if (!is_drained(g))
+        return PORT_GROWTH_DRAINS;
+    pthread_join(g->thread, NULL);
+    rcu_wait(); /* workers may still poll the old sockets */
+    free_old(p);
+    return PORT_GROWTH_NONE;
+}
+
+void
+port_grow_settle(struct port *p)
+{
+    struct port_growing *g = p->growing;
+    if (!g)
+        return;
+    if (g->stage < MOVING)
+        abandon(p);
+    else
+        while (load_acquire(&g->stage) != SETTLED)
+            usleep(1000);
+}
+
+void
+packet_grow_end(struct port *p)
+{
+    port_grow_settle(p);
+    if (!p->growing)
+        return;
+    pthread_join(p->growing->thread, NULL);
+    free_old(p);
+}
