@@ -95,11 +95,11 @@ def test_a_few_ports_have_large_rings(topo):
         memory = int(re.search(r'MemTotal: +(\d+)', f.read())[1]) * KB
     if memory < 64 * 16 * MB:
         pytest.skip(f'{memory // MB} MB of memory: rings are smaller here')
-    with Switch(topo) as s:
+    with Switch(topo, '--offload=off') as s:
         assert rings(s) == {'p1': MOST, 'p2': MOST}
     with Switch(topo, '--ring-memory=40mb') as s:
         assert rings(s) == {'p1': 8 * MB, 'p2': 8 * MB}
-    with Switch(topo, '--workers=2', '--fanout') as s:
+    with Switch(topo, '--workers=2', '--fanout', '--offload=off') as s:
         assert rings(s) == {'p1': MOST, 'p2': MOST}
         assert mapped(s) == 2 * MOST
 
@@ -124,10 +124,11 @@ def test_other_rings_of_the_machine_are_counted(topo):
     """Mininet's switches are many processes in one namespace."""
     if not kernel_tells_of_rings(topo.switch_ns):
         pytest.skip('this kernel does not tell of rings (CONFIG_PACKET_DIAG)')
-    with Switch(topo) as s, s.connect() as c:
+    with Switch(topo, '--offload=off') as s, s.connect() as c:
         limit = int(status(c)['ring-memory.limit'])
         before = rings(s)['p1']
-    with somebodys_ring(topo.switch_ns, limit * 7 // 8 // MB * MB), Switch(topo) as s:
+    with somebodys_ring(topo.switch_ns, limit * 7 // 8 // MB * MB), \
+            Switch(topo, '--offload=off') as s:
         assert LEAST <= rings(s)['p1'] <= max(limit // 8 // 4, LEAST)
         assert rings(s)['p1'] < before
     with somebodys_ring(topo.switch_ns, limit * 7 // 8 // MB * MB), \

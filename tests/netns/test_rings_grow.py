@@ -21,7 +21,7 @@ from test_rings import mapped, rings
 KB, MB = 1 << 10, 1 << 20
 SMALL = 1 * MB
 RATE, FRAMES = 10_000, 30_000
-STOP, BETWEEN = 0.032, 0.04     # s: 320 of the 512 frames that the ring has room for
+STOP, BETWEEN = 0.037, 0.04     # s: 370 of the 512 frames that the ring has room for
 METER = 7
 SEED = 30
 

@@ -87,6 +87,26 @@ test_later_ones_get_no_more_than_the_first(void **state)
     close_all();
 }
 
+/* What a port's ring may grow to is its own. */
+static void
+test_room_to_grow_is_taken(void **state)
+{
+    port_rings_limit_set(64 * MB, 0);
+    port_rings_reserve(&ports[0], 16 * MB);
+    port_rings_count(&ports[0], 1 * MB);
+    assert_int_equal(port_rings_bytes(), 1 * MB);
+    assert_int_equal(port_rings_share(), 8 * MB); /* a quarter of what is left, rounded down */
+    port_rings_count(&ports[0], 17 * MB);         /* both rings, while it grows */
+    assert_int_equal(port_rings_share(), 8 * MB);
+    port_rings_count(&ports[0], 16 * MB);
+    assert_int_equal(port_rings_share(), 8 * MB);
+    port_rings_count(&ports[0], 1 * MB);
+    port_rings_reserve(&ports[0], 0);
+    port_rings_count(&ports[0], 0);
+    assert_int_equal(port_rings_share(), 16 * MB);
+    close_all();
+}
+
 int
 main(void)
 {
@@ -94,6 +114,7 @@ main(void)
         cmocka_unit_test(test_the_first_share_equally),
         cmocka_unit_test(test_later_ones_get_less_and_less),
         cmocka_unit_test(test_later_ones_get_no_more_than_the_first),
+        cmocka_unit_test(test_room_to_grow_is_taken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
