@@ -4,6 +4,8 @@
 
 #include <daemon/log.h>
 
+#include <errno.h>
+
 #define RINGS_MAX 64
 #define STEP_NS   (NS_PER_S / 200)
 
@@ -16,25 +18,30 @@ begin(const struct sw_port *p)
     return PORT_GROWTH_WAITS;
 }
 
-static void
+/* False: not now, as the port's packets don't come by the filter, or never. */
+static bool
 move(struct sw_offload *f, const struct sw_port *p)
 {
     int fd[RINGS_MAX];
     unsigned n = port_grow_sockets(p->port, fd, RINGS_MAX);
     bool filtered = offload_port_has(f->o, p->link.ifindex);
-    if (filtered && offload_port_move(f->o, p->link.ifindex, fd, n))
-        return; /* it is tried again: the port's packets must come by the filter */
+    int err = filtered ? offload_port_move(f->o, p->link.ifindex, fd, n) : 0;
+    if (err && err != -EAGAIN)
+        port_grow_settle(p->port); /* gives up */
+    if (err)
+        return false;
     port_grow_move(p->port, filtered);
     worker_wake_all(&f->sw->dp);
+    return true;
 }
 
 static enum port_growth
 step(struct sw_offload *f, const struct sw_port *p)
 {
     enum port_growth g = port_growth(p->port);
-    if (g == PORT_GROWTH_MADE)
-        move(f, p);
-    else if (g != PORT_GROWTH_WAITS)
+    if (g == PORT_GROWTH_MADE && move(f, p))
+        return PORT_GROWTH_WAITS;
+    if (g == PORT_GROWTH_DRAINS || g == PORT_GROWTH_NONE)
         offload_port_moved(f->o, p->link.ifindex);
     if (g == PORT_GROWTH_DRAINS)
         worker_wake_all(&f->sw->dp);
@@ -53,7 +60,9 @@ offload_grow(struct sw_offload *f)
         if (!p->port)
             continue;
         filling |= look && port_is_filling(p->port);
-        growing |= step(f, p) != PORT_GROWTH_NONE;
+        enum port_growth g = step(f, p);
+        growing |= g == PORT_GROWTH_WAITS || g == PORT_GROWTH_DRAINS;
+        filling |= g == PORT_GROWTH_MADE;
     }
     if (look)
         f->filled = now;

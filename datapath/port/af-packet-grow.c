@@ -76,8 +76,7 @@ make(struct port_growing *g)
         if (!err)
             err = block(g->ring[i]);
         if (!err)
-            err =
-                packet_ring_bind(g->port, g->ring[i], g->port->config.ifindex, true, NULL, 0);
+            err = packet_ring_bind(g->port, g->ring[i], g->port->config.ifindex, true, NULL, 0);
     }
     return err;
 }

@@ -2,7 +2,9 @@
 /* Making and freeing receive rings. */
 #include "af-packet.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,6 +18,10 @@
 #define BLOCK_LARGE  (1 << 20) /* for slots that are longer than a small block */
 #define COPIES_LEAST (1 << 20) /* of frames beside a small ring */
 #define COPIES_MOST  (1 << 29)
+
+#ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+#define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
+#endif
 
 int
 packet_set_int(int fd, int level, int option, int value)
@@ -113,4 +119,75 @@ packet_ring_free(struct rx_ring *r)
     free(r->arena.mem);
     free(r);
     return fd;
+}
+
+/* ------------------------------------------------------------------ a port's rings */
+
+int
+packet_bind(int fd, int ifindex, uint16_t protocol)
+{
+    struct sockaddr_ll a = {
+        .sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = ifindex};
+    return bind(fd, (const struct sockaddr *)&a, sizeof a) ? -errno : 0;
+}
+
+static int
+join_promiscuous(int fd, int ifindex)
+{
+    struct packet_mreq m = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
+    return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) ? -errno : 0;
+}
+
+unsigned
+packet_rings(const struct port *p)
+{
+    if (p->config.no_rx)
+        return 0;
+    return p->config.fanout ? p->n_workers : 1;
+}
+
+/* With several workers, each flow goes to one of them.  The larger rings are a group of their own. */
+static int
+join_fanout(struct rx_ring *r, const struct port *p, bool grown)
+{
+    unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4 ^ (grown ? 0x8000u : 0)) & 0xffff;
+    unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
+    if (packet_rings(p) == 1)
+        return 0;
+    if (!packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
+        return 0;
+    r->hears_itself = true;
+    return packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
+}
+
+struct packet_ring_want
+packet_ring_wanted(const struct port *p, bool grown)
+{
+    size_t most = p->config.ring_bytes / packet_rings(p);
+    size_t bytes = p->config.grows && !grown && most > RING_FIRST ? RING_FIRST : most;
+    return (struct packet_ring_want){.slot = packet_ring_slot(p->config.slot_bytes),
+                                     .bytes = bytes < RING_LEAST ? RING_LEAST : bytes,
+                                     .copies = most};
+}
+
+int
+packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
+                 size_t why_len)
+{
+    int err;
+    if ((err = packet_bind(r->fd, ifindex, ETH_P_ALL)))
+        return backend_error(why, why_len, -err, "bind");
+    if ((err = join_promiscuous(r->fd, ifindex)))
+        return backend_error(why, why_len, -err, "promiscuous mode");
+    if ((err = join_fanout(r, p, grown)))
+        return backend_error(why, why_len, -err, "PACKET_FANOUT");
+    return 0;
+}
+
+uint64_t
+packet_ring_lost(const struct rx_ring *r)
+{
+    struct tpacket_stats s;
+    socklen_t n = sizeof s;
+    return getsockopt(r->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
 }

@@ -28,10 +28,6 @@
 #define TAG_BYTES    4
 #define STATUS_BYTES 16 /* at the slot's beginning, which stay the kernel's */
 
-#ifndef PACKET_FANOUT_FLAG_IGNORE_OUTGOING
-#define PACKET_FANOUT_FLAG_IGNORE_OUTGOING 0x4000
-#endif
-
 static inline void
 advance(const struct rx_ring *r, struct cursor *c)
 {
@@ -199,10 +195,10 @@ static inline bool
 is_half_full(const struct rx_ring *r)
 {
     uint32_t block = r->head.block + r->n_blocks / 2;
-    struct cursor c = {
-        .slot = r->base +
-                (size_t)(block < r->n_blocks ? block : block - r->n_blocks) * r->block_bytes +
-                (size_t)r->head.in_block * r->slot_bytes};
+    struct cursor c = {.slot = r->base +
+                               (size_t)(block < r->n_blocks ? block : block - r->n_blocks) *
+                                   r->block_bytes +
+                               (size_t)r->head.in_block * r->slot_bytes};
     return has_frame(&c);
 }
 
@@ -211,8 +207,7 @@ packet_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
           unsigned max)
 {
     struct rx_ring *r = load_acquire(&pw->rx), *old = load_relaxed(&r->before);
-    unsigned n =
-        old ? take_in_turn(r, old, p, pw, w, out, max) : take(r, p, pw, w, out, max);
+    unsigned n = old ? take_in_turn(r, old, p, pw, w, out, max) : take(r, p, pw, w, out, max);
     if (n == max && r->grows && !load_relaxed(&r->half_full) && is_half_full(r)) {
         store_relaxed(&r->half_full, true);
         w->filled = true;
@@ -263,14 +258,6 @@ packet_rx_fd(const struct port_worker *pw)
     return ((const struct rx_ring *)load_acquire(&pw->rx))->fd;
 }
 
-uint64_t
-packet_ring_lost(const struct rx_ring *r)
-{
-    struct tpacket_stats s;
-    socklen_t n = sizeof s;
-    return getsockopt(r->fd, SOL_PACKET, PACKET_STATISTICS, &s, &n) ? 0 : s.tp_drops;
-}
-
 static bool
 packet_rx_moves(const struct port_worker *pw)
 {
@@ -293,14 +280,6 @@ packet_send(struct port_worker *pw, int fd, struct mmsghdr *m, unsigned n)
     return r < 0 ? -errno : r;
 }
 
-static int
-bind_to(int fd, int ifindex, uint16_t protocol)
-{
-    struct sockaddr_ll a = {
-        .sll_family = AF_PACKET, .sll_protocol = htons(protocol), .sll_ifindex = ifindex};
-    return bind(fd, (const struct sockaddr *)&a, sizeof a) ? -errno : 0;
-}
-
 /* What waits in the qdisc counts as the socket's: the buffer must hold a shaped queue of 1,000
  * super-packets, so that the qdisc's limit comes first. */
 static int
@@ -321,7 +300,7 @@ open_sender(int ifindex)
     if (packet_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_buffer()))
         packet_set_int(fd, SOL_SOCKET, SO_SNDBUF, send_buffer());
     if (!err)
-        err = bind_to(fd, ifindex, 0);
+        err = packet_bind(fd, ifindex, 0);
     if (err)
         close(fd);
     return err ? err : fd;
@@ -334,7 +313,7 @@ packet_queue_socket(int fd, int ifindex, int old_ifindex, uint32_t priority)
     if (fd < 0)
         fd = open_sender(ifindex);
     else if (ifindex != old_ifindex)
-        err = bind_to(fd, ifindex, 0);
+        err = packet_bind(fd, ifindex, 0);
     if (fd < 0)
         return fd;
     if (!err)
@@ -373,59 +352,6 @@ port_takes_uso(void)
 }
 
 /* ------------------------------------------------------------------ opening and closing */
-
-static int
-join_promiscuous(int fd, int ifindex)
-{
-    struct packet_mreq m = {.mr_ifindex = ifindex, .mr_type = PACKET_MR_PROMISC};
-    return setsockopt(fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &m, sizeof m) ? -errno : 0;
-}
-
-unsigned
-packet_rings(const struct port *p)
-{
-    if (p->config.no_rx)
-        return 0;
-    return p->config.fanout ? p->n_workers : 1;
-}
-
-/* With several workers, each flow goes to one of them.  The larger rings are a group of their own. */
-static int
-join_fanout(struct rx_ring *r, const struct port *p, bool grown)
-{
-    unsigned id = (unsigned)(p->uid ^ (unsigned)getpid() << 4 ^ (grown ? 0x8000u : 0)) & 0xffff;
-    unsigned type = PACKET_FANOUT_HASH | PACKET_FANOUT_FLAG_IGNORE_OUTGOING;
-    if (packet_rings(p) == 1)
-        return 0;
-    if (!packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(type << 16 | id)))
-        return 0;
-    r->hears_itself = true;
-    return packet_set_int(r->fd, SOL_PACKET, PACKET_FANOUT, (int)(PACKET_FANOUT_HASH << 16 | id));
-}
-
-struct packet_ring_want
-packet_ring_wanted(const struct port *p, bool grown)
-{
-    size_t most = p->config.ring_bytes / packet_rings(p);
-    size_t bytes = p->config.grows && !grown && most > RING_FIRST ? RING_FIRST : most;
-    return (struct packet_ring_want){.slot = packet_ring_slot(p->config.slot_bytes),
-                                     .bytes = bytes < RING_LEAST ? RING_LEAST : bytes,
-                                     .copies = most};
-}
-
-int
-packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
-                 size_t why_len)
-{
-    int err;
-    if ((err = bind_to(r->fd, ifindex, ETH_P_ALL)))
-        return backend_error(why, why_len, -err, "bind");
-    if ((err = join_promiscuous(r->fd, ifindex)))
-        return backend_error(why, why_len, -err, "promiscuous mode");
-    if ((err = join_fanout(r, p, grown)))
-        return backend_error(why, why_len, -err, "PACKET_FANOUT");
-    return 0;
-}
 
 static int
 open_receiver(struct port *p, struct port_worker *pw, int ifindex, char *why, size_t why_len)

@@ -47,6 +47,7 @@ int packet_ring_new(const struct packet_ring_want *want, struct rx_ring **out, c
                     size_t why_len);
 int packet_ring_free(struct rx_ring *r); /* returns its socket, for backend_close_later */
 int packet_set_int(int fd, int level, int option, int value);
+int packet_bind(int fd, int ifindex, uint16_t protocol);
 
 /* So many rings does the port have. */
 unsigned packet_rings(const struct port *p);

@@ -61,12 +61,12 @@ struct port_worker {
 struct port {
     struct port_config config;
     const struct port_backend *backend;
-    uint32_t uid;        /* never reused; not 0 */
-    uint64_t ring_bytes; /* of its receive rings */
-    uint64_t ring_most;  /* that they may have */
-    unsigned filling;    /* control thread: so many looks in a row found a ring filled */
+    uint32_t uid;                 /* never reused; not 0 */
+    uint64_t ring_bytes;          /* of its receive rings */
+    uint64_t ring_most;           /* that they may have */
+    unsigned filling;             /* control thread: so many looks in a row found a ring filled */
     struct port_growing *growing; /* the same; NULL: no larger ring is being made */
-    uint32_t mtu;        /* written by the control thread; 0: not known */
+    uint32_t mtu;                 /* written by the control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */
     uint32_t flags; /* OFPPC_, and PORT_OURS; the liveness thread writes PORT_LIVENESS */
     /* By queue: the longest super-packet in bytes; 0: no such queue.  NULL: no queues yet. */
@@ -127,7 +127,7 @@ struct port_io {
     uint64_t uses;
     unsigned n_sock, max_sock;
     struct port_io *next; /* of all workers */
-    bool filled; /* see port_io_filled */
+    bool filled;          /* see port_io_filled */
     uint64_t drops[DROP_N];
     struct drop_log drop_log;
     struct tx_sock sock[IO_SOCKETS];
@@ -222,10 +222,10 @@ port_read_lost(struct port *p);  /* adds what the kernel lost since then to rx_l
 uint64_t backend_memory(void);   /* bytes of main memory */
 uint64_t port_rings_share(void); /* for the next port; see port_rings_limit_set */
 void rings_ahead_expect(unsigned ports); /* so many are about to be opened; see port_rings_ahead */
-void port_rings_count(struct port *p, uint64_t bytes); /* what it has got */
+void port_rings_count(struct port *p, uint64_t bytes);  /* what it has got */
 void port_rings_reserve(struct port *p, uint64_t most); /* what it may come to have */
 bool port_rings_given(void);                            /* their memory was set */
-unsigned port_queue_sockets(uint32_t port_uid);        /* open now */
+unsigned port_queue_sockets(uint32_t port_uid);         /* open now */
 
 /* Closes descriptors in the background: an AF_PACKET socket takes many milliseconds. */
 void backend_close_later(const int *fd, unsigned n);

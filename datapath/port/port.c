@@ -429,7 +429,8 @@ port_rx_fd(const struct port *p, unsigned worker)
 bool
 port_rx_moves(const struct port *p, unsigned worker)
 {
-    return p->backend->rx_moves && worker < p->n_workers && p->backend->rx_moves(&p->worker[worker]);
+    return p->backend->rx_moves && worker < p->n_workers &&
+           p->backend->rx_moves(&p->worker[worker]);
 }
 
 bool

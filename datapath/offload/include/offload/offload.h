@@ -42,7 +42,8 @@ void offload_close(struct offload *o); /* takes everything off the interfaces; N
 int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
                      size_t why_len);
 /* From now on the frames go to these sockets, in the place of the first ones, which keep their filter until
- * offload_port_moved.  The sockets are to be bound later than those, and to get nothing before.  -errno: all is as it was. */
+ * offload_port_moved.  The sockets are to be bound later than those, and to get nothing before.  -EAGAIN: the
+ * port is not ready.  Another -errno: close them. */
 int offload_port_move(struct offload *o, int ifindex, const int *ring, unsigned n);
 void offload_port_moved(struct offload *o, int ifindex); /* the first ones get nothing any more */
 /* To be called before the port's sockets are closed, and after its entries were withdrawn.  later:
