@@ -143,6 +143,7 @@ port_grow(struct port *p)
         free(g);
         return -ENOMEM;
     }
+    p->config.ring_bytes = (size_t)port_rings_room(p);
     g->port = p;
     g->n = n;
     for (unsigned i = 0; i < n; i++)

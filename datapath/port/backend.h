@@ -224,6 +224,7 @@ uint64_t port_rings_share(void); /* for the next port; see port_rings_limit_set 
 void rings_ahead_expect(unsigned ports); /* so many are about to be opened; see port_rings_ahead */
 void port_rings_count(struct port *p, uint64_t bytes);  /* what it has got */
 void port_rings_reserve(struct port *p, uint64_t most); /* what it may come to have */
+uint64_t port_rings_room(const struct port *p);         /* what it may come to have now */
 bool port_rings_given(void);                            /* their memory was set */
 unsigned port_queue_sockets(uint32_t port_uid);         /* open now */
 

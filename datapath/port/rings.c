@@ -104,12 +104,19 @@ port_rings_bytes(void)
     return used;
 }
 
+/* By all rings, and by what ours may grow to. */
+static uint64_t
+taken_by_all(void)
+{
+    uint64_t all = given_limit ? 0 : all_rings();
+    return (all > used ? all : used) + reserved;
+}
+
 /* The power of two at or below this part of the rest. */
 static uint64_t
 part_of_rest(unsigned parts)
 {
-    uint64_t limit = port_rings_limit(), taken = given_limit ? 0 : all_rings(), share = SHARE_LEAST;
-    taken = (taken > used ? taken : used) + reserved;
+    uint64_t limit = port_rings_limit(), taken = taken_by_all(), share = SHARE_LEAST;
     uint64_t part = taken < limit ? (limit - taken) / (parts > SHARES ? parts : SHARES) : 0;
     while (share < SHARE_MOST && share * 2 <= part)
         share *= 2;
@@ -176,6 +183,17 @@ port_rings_reserve(struct port *p, uint64_t most)
     reserved -= to_come(p);
     p->ring_most = most;
     reserved += to_come(p);
+}
+
+/* Others, which don't see what is reserved here, may have taken some of it. */
+uint64_t
+port_rings_room(const struct port *p)
+{
+    uint64_t limit = port_rings_limit(), others = taken_by_all() - to_come(p) - p->ring_bytes,
+             bytes = p->ring_most;
+    while (bytes > p->ring_bytes && others + bytes > limit)
+        bytes /= 2;
+    return bytes;
 }
 
 bool

@@ -101,6 +101,10 @@ test_room_to_grow_is_taken(void **state)
     port_rings_count(&ports[0], 16 * MB);
     assert_int_equal(port_rings_share(), 8 * MB);
     port_rings_count(&ports[0], 1 * MB);
+    assert_int_equal(port_rings_room(&ports[0]), 16 * MB);
+    port_rings_limit_set(10 * MB, 0);
+    assert_int_equal(port_rings_room(&ports[0]), 8 * MB);
+    port_rings_limit_set(64 * MB, 0);
     port_rings_reserve(&ports[0], 0);
     port_rings_count(&ports[0], 0);
     assert_int_equal(port_rings_share(), 16 * MB);

@@ -76,7 +76,7 @@ int port_global_init(void);
  * `ports` of them equally, each later one gets a quarter of the rest, at most as much as the first.
  * Each gets 256 KB (128 KB a worker with fanout) to 16 MB, whatever the limit.  limit 0: a
  * sixteenth of main memory, at most 256 MB, less what other programs' rings in this network
- * namespace take. */
+ * namespace take.  A port whose rings may grow (port_grow) has its part reserved. */
 void port_rings_limit_set(uint64_t limit, unsigned ports);
 /* Announces that so many port_open follow at once; port_rings_ahead(0) comes after them.  Their
  * rings are made many at a time, which saves each a wait of some 10 ms in the kernel.  The later
