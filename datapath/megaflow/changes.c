@@ -224,7 +224,7 @@ sw_offload_end_of_turn(struct sw *sw)
     uint64_t now = loop_clock();
     f->compared = 0;
     if (fetch_store(&sw->dp.filled, false))
-        loop_timer_set(f->grow, f->filled + OFFLOAD_TICK_NS);
+        loop_timer_set(f->grow, f->filled + OFFLOAD_LOOK_NS);
     if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all &&
         !offload_stale(f->o)) {
         if (tables_changes(sw->dp.tables) != f->tables)

@@ -54,7 +54,7 @@ void
 offload_grow(struct sw_offload *f)
 {
     uint64_t now = loop_clock();
-    bool look = now - f->filled >= OFFLOAD_TICK_NS, filling = false, growing = false;
+    bool look = now - f->filled >= OFFLOAD_LOOK_NS, filling = false, growing = false;
     uint32_t no = 0;
     for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
         if (!p->port)
@@ -69,7 +69,7 @@ offload_grow(struct sw_offload *f)
     if (growing)
         loop_timer_set(f->grow, now + STEP_NS);
     else if (filling || !look)
-        loop_timer_set(f->grow, f->filled + OFFLOAD_TICK_NS);
+        loop_timer_set(f->grow, f->filled + OFFLOAD_LOOK_NS);
 }
 
 void

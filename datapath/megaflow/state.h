@@ -12,6 +12,7 @@
 #define OFFLOAD_REFUSED 1024 /* keys that are remembered: a power of two */
 #define OFFLOAD_PAUSES  1024 /* places for pauses: a power of two */
 #define OFFLOAD_TICK_NS (NS_PER_S / 10)
+#define OFFLOAD_LOOK_NS (NS_PER_S / 20) /* at rings that fill */
 
 /* What the entry counts; a change of these may concern it. */
 struct entry_run {

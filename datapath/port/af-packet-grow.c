@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 #define RINGS_MAX 64 /* of a port, as many workers */
-#define LOOKS     3
+#define LOOKS     3 /* that find a ring filled: a burst before the kernel takes over is seen by two */
+#define FORGET    20 /* looks that don't */
 
 enum stage { MAKING, MADE, FAILED, MOVING, SETTLED };
 
@@ -122,7 +123,11 @@ port_is_filling(struct port *p)
         now |= load_relaxed(&r->half_full);
         store_relaxed(&r->half_full, false);
     }
-    p->filling = now ? p->filling + 1 : 0;
+    p->not_filling = now ? 0 : p->not_filling + 1;
+    if (now)
+        p->filling++;
+    else if (p->not_filling % FORGET == 0 && p->filling)
+        p->filling--;
     return now;
 }
 

@@ -64,7 +64,8 @@ struct port {
     uint32_t uid;                 /* never reused; not 0 */
     uint64_t ring_bytes;          /* of its receive rings */
     uint64_t ring_most;           /* that they may have */
-    unsigned filling;             /* control thread: so many looks in a row found a ring filled */
+    unsigned filling;             /* control thread: so many looks found a ring filled, lately */
+    unsigned not_filling;         /* and so many none since then */
     struct port_growing *growing; /* the same; NULL: no larger ring is being made */
     uint32_t mtu;                 /* written by the control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */

@@ -145,8 +145,8 @@ bool port_in_kernel(const struct port *p);
  * (port_rings_limit_set).  Larger ones take their place, once, without a frame lost or doubled if the port has
  * the switch's filter.  Control thread.
  *
- * Look at port_is_filling every tenth of a second or so: true if a ring was half full since the last
- * look.  After three such looks port_is_to_grow. */
+ * Look at port_is_filling about 20 times a second while it is: true if a ring was half full since the last look.
+ * After three such looks, not long ago, port_is_to_grow. */
 bool port_is_filling(struct port *p);
 bool port_is_to_grow(const struct port *p);
 
