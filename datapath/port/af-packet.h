@@ -6,7 +6,7 @@
 #include "backend.h"
 
 #define RING_LEAST (128 << 10)
-#define RING_FIRST (1 << 20) /* of one that grows */
+#define RING_FIRST (4 << 20) /* of one that grows */
 
 struct cursor {
     uint8_t *slot;

@@ -19,9 +19,9 @@ from support.wait import until
 from test_rings import mapped, rings
 
 KB, MB = 1 << 10, 1 << 20
-SMALL = 1 * MB
-RATE, FRAMES = 10_000, 30_000
-STOP, BETWEEN = 0.037, 0.04     # s: 370 of the 512 frames that the ring has room for
+SMALL = 4 * MB
+RATE, FRAMES = 20_000, 60_000
+STOP, BETWEEN = 0.074, 0.08     # s: 1,480 of the 2,048 frames that the ring has room for
 METER = 7
 SEED = 30
 

@@ -141,7 +141,7 @@ bool port_in_kernel(const struct port *p);
 
 /* ------------------------------------------------------------------ rings that grow */
 
-/* A port of port_config.grows begins with rings of 1 MB, unless the memory for rings was set
+/* A port of port_config.grows begins with rings of 4 MB, unless the memory for rings was set
  * (port_rings_limit_set).  Larger ones take their place, once, without a frame lost or doubled if the port has
  * the switch's filter.  Control thread.
  *
