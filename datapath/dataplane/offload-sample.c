@@ -129,7 +129,8 @@ put_off(const struct offload_sample *s, struct place *at)
 
 /* Returns whether there is a request more. */
 static inline bool
-look_at(struct offload_sample *s, const struct offload_kinds *k, bool behind, const struct packet *p)
+look_at(struct offload_sample *s, const struct offload_kinds *k, bool behind,
+        const struct packet *p)
 {
     struct place *at = find(s, key_hash_words(&p->key, k->word, k->bits, k->n) ^ behind);
     if (__builtin_expect(packet_is_merged(p), 0))

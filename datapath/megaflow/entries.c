@@ -45,10 +45,10 @@ refuse(struct sw_offload *f, struct asked a, unsigned why, uint64_t until)
 {
     f->counts.refused[why]++;
     *refusal_of(f, a) = (struct refusal){.key = *a.key,
-                                          .stage = a.stage,
-                                           .until = until,
-                                           .tables = tables_changes(f->sw->dp.tables),
-                                           .why = (uint8_t)why};
+                                         .stage = a.stage,
+                                         .until = until,
+                                         .tables = tables_changes(f->sw->dp.tables),
+                                         .why = (uint8_t)why};
 }
 
 /* ------------------------------------------------------------------ making an entry */

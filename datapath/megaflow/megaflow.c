@@ -148,8 +148,10 @@ attach_behind(struct sw_offload *f, const struct sw_port *p)
         return;
     int ifindex = port_ifindex(s->from);
     if (offload_port_add(f->o, ifindex, ring, n, why, sizeof why))
-        log_notice(PORT, "port %u (%s): packets in its queues for what enters are not handled in the kernel: %s",
-                   p->no, p->name, why);
+        log_notice(
+            PORT,
+            "port %u (%s): packets in its queues for what enters are not handled in the kernel: %s",
+            p->no, p->name, why);
     else
         port_set_done(s->from, offload_port_done(f->o, ifindex));
 }

@@ -438,9 +438,8 @@ put_in_queue(const struct plan_way *w, const struct port_shaper *s)
     o->rule.super = k.super;
     o->queue_in = true;
     o->no_queue_in = k.queue != w->queue;
-    return offload_rule_op(&o->rule,
-                           (struct offload_op){OFFLOAD_QUEUE_IN, (uint32_t)k.ifindex,
-                                               k.priority | (uint64_t)k.queue << 32});
+    return offload_rule_op(&o->rule, (struct offload_op){OFFLOAD_QUEUE_IN, (uint32_t)k.ifindex,
+                                                         k.priority | (uint64_t)k.queue << 32});
 }
 
 /* The port's interface, or the one behind its queues. */

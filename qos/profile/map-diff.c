@@ -195,26 +195,48 @@ diff_flow(struct of_parse *p, const struct qos_map *m, struct qos_map_flow *f, s
     return change(p, out, &fm);
 }
 
-/* Is the set (NULL: all sets) the last one in the table, so that the table-miss flow goes? */
-static bool
-miss_goes(const struct of_list *all, const char *set, uint8_t table)
+/* A flow of another set, which needs the set's table-miss flow, too; NULL: none does. */
+static const struct of_flow_stats *
+heir_of(const struct of_list *all, const struct of_flow_stats *miss)
 {
-    bool mine = !set, others = false;
-    for (uint32_t i = 0; set && i < all->n; i++) {
+    for (uint32_t i = 0; i < all->n; i++) {
         const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
-        bool own = f->cookie == qos_map_cookie(set);
-        mine |= own && f->table_id == table;
-        others |= !own && f->table_id == table && !qos_map_is_miss(f);
+        if (f->table_id == miss->table_id && f->cookie != miss->cookie && !qos_map_is_miss(f))
+            return f;
     }
-    return mine && !others;
+    return NULL;
+}
+
+/* A table-miss flow that others need becomes theirs: the set that made it may be all that says whose it is. */
+static int
+pass_on(struct of_parse *p, struct qos_map_changes *out, const struct of_flow_stats *miss,
+        uint64_t cookie)
+{
+    struct of_flow_mod fm = {.command = OFPFC_ADD,
+                             .table_id = miss->table_id,
+                             .cookie = cookie,
+                             .buffer_id = OFP_NO_BUFFER,
+                             .out_port = OFPP_ANY,
+                             .out_group = OFPG_ANY,
+                             .flags = miss->flags,
+                             .match = miss->match,
+                             .instructions = miss->instructions};
+    return change(p, out, &fm);
 }
 
 /* Does this flow of `all` sets go where the set (NULL: all sets) is to have none? */
 static bool
-goes(const struct of_list *all, const char *set, const struct of_flow_stats *f)
+goes(const char *set, const struct of_flow_stats *f)
 {
-    return qos_map_is_miss(f) ? miss_goes(all, set, f->table_id)
-                              : !set || f->cookie == qos_map_cookie(set);
+    return !set || f->cookie == qos_map_cookie(set);
+}
+
+static int
+let_go(struct of_parse *p, const char *set, const struct of_list *all,
+       const struct of_flow_stats *f, struct qos_map_changes *out)
+{
+    const struct of_flow_stats *heir = set && qos_map_is_miss(f) ? heir_of(all, f) : NULL;
+    return heir ? pass_on(p, out, f, heir->cookie) : delete_flow(p, out, f);
 }
 
 int
@@ -224,8 +246,8 @@ qos_map_delete(struct of_parse *p, const char *set, const struct of_list *all,
     int err = 0;
     for (uint32_t i = 0; !err && i < all->n; i++) {
         const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
-        if (goes(all, set, f))
-            err = delete_flow(p, out, f);
+        if (goes(set, f))
+            err = let_go(p, set, all, f, out);
     }
     return err;
 }
@@ -238,14 +260,14 @@ delete_others(struct of_parse *p, const struct qos_map *m, const struct of_list 
     int err = 0;
     for (uint32_t i = 0; !err && i < all->n; i++) {
         const struct of_flow_stats *f = OF_AT(all, i, struct of_flow_stats);
-        if (!goes(all, m->set, f))
+        if (!goes(m->set, f))
             continue;
         struct known is = {.key = flow_key(p, f->table_id, f->priority, &f->match)};
         if (!is.key)
             return -ENOMEM;
         const struct known *k = bsearch(&is, table, n, sizeof *table, by_text);
         if (!k || !k->kept)
-            err = delete_flow(p, out, f);
+            err = let_go(p, m->set, all, f, out);
     }
     return err;
 }

@@ -60,6 +60,24 @@ def test_the_way_stays(switch):
     assert sorted(rules(switch)) == ['queue=20,dscp=af41', 'queue=30,app=ssh']
 
 
+def test_a_way_without_rules_is_nobody_elses(switch):
+    """As a configuration's `map = then=normal` makes it: it went with the last rule of another set."""
+    switch.dpctl('qos-map', 'then=normal')
+    switch.dpctl('qos-map', 'queue=30,app=ssh', 'set=other')
+    switch.dpctl('qos-map', 'del', 'set=other')
+    assert switch.topo.pings(1, '10.0.0.2') and rules(switch) == []
+
+
+def test_a_way_is_passed_on(switch):
+    """The set that made it goes, another one needs it; with the last one it goes."""
+    switch.dpctl('qos-map', 'queue=10,dscp=ef', 'then=normal', 'set=one')
+    switch.dpctl('qos-map', 'queue=20,dscp=af41', 'set=two')
+    switch.dpctl('qos-map', 'del', 'set=one')
+    assert switch.topo.pings(1, '10.0.0.2') and rules(switch) == ['queue=20,dscp=af41']
+    switch.dpctl('qos-map', 'del', 'set=two')
+    assert 'output=normal' not in switch.dpctl('stats-flow').stdout
+
+
 @pytest.mark.parametrize('words', [(), ('beside',), ('then=goto:7',), ('set=other', 'wash')])
 def test_no_way_into_an_empty_table(switch, words):
     """All packets would be dropped there: the command says what to type, and changes nothing."""

@@ -78,8 +78,8 @@ check_entry(struct test *t, const struct entry *e)
         bool own = !memcmp(&e->asked, &t->key[i], sizeof e->asked);
         if (!own && !has_key(e, &t->key[i]))
             continue;
-        enum offload_reason why = offload_plan_make(
-            &t->sw.dp, &t->key[i], OFFLOAD_AT_PORT, &t->f.places, &p);
+        enum offload_reason why =
+            offload_plan_make(&t->sw.dp, &t->key[i], OFFLOAD_AT_PORT, &t->f.places, &p);
         if (!own && why == OFFLOAD_WHY_kind) /* the kernel's programs don't look for it */
             continue;
         if (why == OFFLOADED && same_path(e, &p) && same_counted(t, e, &p) && same_ops(t, e, &p)) {

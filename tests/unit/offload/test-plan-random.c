@@ -248,7 +248,8 @@ compare_queue(struct run *u, const struct frame *f, uint32_t in)
         snprintf(u->why, 256, "it goes: %d, not %d", o.goes, p->queue_in);
         return false;
     }
-    if (o.goes && (p->rule.n_ops != 1 || op->kind != OFFLOAD_QUEUE_IN || op->value >> 32 != queue)) {
+    if (o.goes &&
+        (p->rule.n_ops != 1 || op->kind != OFFLOAD_QUEUE_IN || op->value >> 32 != queue)) {
         snprintf(u->why, 256, "queue %u, not %u", (unsigned)(op->value >> 32), (unsigned)queue);
         return false;
     }
@@ -289,7 +290,8 @@ step(struct run *u)
     if (!run_key(f->data, f->n, key, &ttl))
         return true;
     parse(f, in, &p);
-    enum offload_reason why = offload_plan_make(u->fixture->dp, &p.key, OFFLOAD_AT_PORT, &meters, &u->plan);
+    enum offload_reason why =
+        offload_plan_make(u->fixture->dp, &p.key, OFFLOAD_AT_PORT, &meters, &u->plan);
     u->why_n[why]++;
     if (why != OFFLOADED || ttl < u->plan.rule.min_ttl)
         return true;
@@ -385,7 +387,7 @@ main(int argc, char **argv)
         "%llu packets compared, %llu of them others, %llu out, %llu dropped, %llu by the state of "
         "ports, %llu into queues; %u failed\n",
         (unsigned long long)u.compared, (unsigned long long)u.others, (unsigned long long)u.outs,
-        (unsigned long long)u.drops, (unsigned long long)u.flooded,
-        (unsigned long long)u.queued, failed);
+        (unsigned long long)u.drops, (unsigned long long)u.flooded, (unsigned long long)u.queued,
+        failed);
     return failed ? 1 : 0;
 }

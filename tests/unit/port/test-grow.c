@@ -12,9 +12,11 @@
 
 #define MB    (1u << 20)
 #define LEN   64
-#define MANY  400 /* of the 512 frames that a small ring has room for */
-#define AT    20  /* where a frame has its number */
-#define WHOLE 4   /* MB */
+#define SMALL 4    /* MB */
+#define ROOM  2048 /* frames in a small ring */
+#define MANY  1600
+#define AT    20 /* where a frame has its number */
+#define WHOLE 16 /* MB */
 
 static struct port_io *w;
 static struct port *p;
@@ -104,7 +106,7 @@ ring_bytes(void)
 static void
 grows_when_filled_again_and_again(void **state)
 {
-    assert_int_equal(ring_bytes(), MB);
+    assert_int_equal(ring_bytes(), SMALL * MB);
     send_frames(PORT_BATCH);
     drain();
     assert_false(port_is_filling(p));
@@ -136,7 +138,7 @@ moves_in_order(void **state)
     assert_true(v[0] >= 0 && v[0] != old && v[1] == -1);
     port_grow_move(p, false);
     assert_int_equal(port_rx_fd(p, 0), v[0]);
-    assert_int_equal(ring_bytes(), (WHOLE + 1) * MB);
+    assert_int_equal(ring_bytes(), (WHOLE + SMALL) * MB);
     send_frames(MANY);
     drain();
     send_frames(MANY);
@@ -157,7 +159,7 @@ what_the_old_ring_lost_counts(void **state)
     struct port_counters c;
     assert_int_equal(port_grow(p), 0);
     assert_int_equal(wait_for(PORT_GROWTH_MADE), PORT_GROWTH_MADE);
-    for (unsigned i = 0; i < 600; i++)
+    for (unsigned i = 0; i < ROOM + 88; i++)
         fixture_send(fd, frame, LEN);
     port_grow_move(p, false);
     while (port_growth(p) != PORT_GROWTH_NONE) {
@@ -165,9 +167,9 @@ what_the_old_ring_lost_counts(void **state)
         port_rx_done(p, w);
     }
     port_read_counters(p, &c);
-    assert_int_equal(c.rx_packets, 512);
+    assert_int_equal(c.rx_packets, ROOM);
     assert_int_equal(c.rx_dropped, 88);
-    assert_int_equal(done, 600);
+    assert_int_equal(done, ROOM + 88);
 }
 
 static void
@@ -175,17 +177,17 @@ others_don_t_grow(void **state)
 {
     int v;
     port_close(p);
-    open_port(false, MB);
+    open_port(false, SMALL * MB);
     assert_int_equal(port_grow(p), -EINVAL);
     assert_false(port_is_filling(p));
     assert_int_equal(port_growth(p), PORT_GROWTH_NONE);
     assert_int_equal(port_grow_sockets(p, &v, 1), 0);
     port_grow_settle(p);
     port_close(p);
-    open_port(true, MB); /* it has all from the start: no larger one can be made */
+    open_port(true, SMALL * MB); /* it has all from the start: no larger one can be made */
     assert_int_equal(port_grow(p), 0);
     assert_int_equal(wait_for(PORT_GROWTH_NONE), PORT_GROWTH_NONE);
-    assert_int_equal(ring_bytes(), MB);
+    assert_int_equal(ring_bytes(), SMALL * MB);
     send_frames(MANY);
     drain();
 }
@@ -211,7 +213,7 @@ settles(void **state)
     assert_int_equal(port_grow(p), 0);
     port_grow_settle(p); /* gives up */
     assert_int_equal(port_growth(p), PORT_GROWTH_NONE);
-    assert_int_equal(ring_bytes(), MB);
+    assert_int_equal(ring_bytes(), SMALL * MB);
     send_frames(MANY);
     drain();
     port_close(p);

@@ -119,8 +119,7 @@ bool offload_meter_fits(const struct meter *m);
 /* key: as a worker saw it when the packet came in (in_port included); the packet was no fragment and
  * not malformed.  OFFLOADED, or why not: `out` is then undefined. */
 enum offload_reason offload_plan_make(struct dp *dp, const struct flow_key *key,
-                                      enum offload_stage stage,
-                                      const struct offload_meters *meters,
+                                      enum offload_stage stage, const struct offload_meters *meters,
                                       struct offload_plan *out);
 
 #endif

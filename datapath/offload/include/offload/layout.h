@@ -68,20 +68,20 @@ struct offload_op {
 /* Written by the switch, but for `used`, `joined` and `hold_*`; a program ends `join`. */
 struct offload_entry {
     __u32 state;
-    __u32 mask;      /* its place in offload_control */
-    __u32 n_ops;     /* 0: drop */
-    __u32 min_ttl;   /* packets with a lower one go to user space */
-    __u32 longest;   /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;     /* the longest super-packet */
-    __u32 hold_n;    /* packets that may still be held; 0: it is not held */
-    __u32 meter;     /* it begins with OFFLOAD_METER */
-    __u32 hold_new;  /* the next packet begins a hold */
-    __u32 covered;   /* an op sets what the transport's checksum covers */
-    __u32 edits;     /* an op changes the packet */
-    __u32 ports;     /* bits of ports whose liveness it depends on (offload_port_bit) */
-    __u32 join;      /* its TCP segments go to user space, which joins them */
-    __u32 joined;    /* how many went; processors may lose some of the others' */
-    __u32 came_by;   /* the port's interface, also of what comes out of its queues */
+    __u32 mask;     /* its place in offload_control */
+    __u32 n_ops;    /* 0: drop */
+    __u32 min_ttl;  /* packets with a lower one go to user space */
+    __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
+    __u32 super;    /* the longest super-packet */
+    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
+    __u32 meter;    /* it begins with OFFLOAD_METER */
+    __u32 hold_new; /* the next packet begins a hold */
+    __u32 covered;  /* an op sets what the transport's checksum covers */
+    __u32 edits;    /* an op changes the packet */
+    __u32 ports;    /* bits of ports whose liveness it depends on (offload_port_bit) */
+    __u32 join;     /* its TCP segments go to user space, which joins them */
+    __u32 joined;   /* how many went; processors may lose some of the others' */
+    __u32 came_by;  /* the port's interface, also of what comes out of its queues */
     __u32 zero;
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */

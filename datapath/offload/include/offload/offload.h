@@ -94,7 +94,7 @@ struct offload_rule {
     uint32_t n_ops;
     uint32_t ports;   /* bits of ports whose liveness it depends on */
     uint32_t came_by; /* the port's interface, also of what comes out of its queues */
-    bool meter;     /* op[0] is OFFLOAD_METER */
+    bool meter;       /* op[0] is OFFLOAD_METER */
     struct offload_op op[OFFLOAD_OPS];
 };
 
