@@ -74,6 +74,8 @@ look_at_state(struct sw_offload *f)
     f->on = on;
     f->all |= !on;
     offload_turn(f->o, on);
+    if (!on && !f->closing)
+        offload_grow_all(f);
 }
 
 static bool

@@ -78,3 +78,12 @@ offload_grow_now(struct sw_offload *f, struct sw_port *p)
     if (!port_grow(p->port))
         loop_timer_set(f->grow, loop_now(f->sw->loop) + STEP_NS);
 }
+
+void
+offload_grow_all(struct sw_offload *f)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no)
+        if (p->port)
+            offload_grow_now(f, p);
+}

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from support import of13, offload
+from support import capture, of13, offload
 from support.of13 import apply_actions, match, output
 from support.topo import Switch, Topology
 from support.wait import until
@@ -75,6 +75,13 @@ def test_small_until_used(two_hosts):
         told = offload.stream_of(s, conn, 20_000, 10_000, 0, 0, SEED)
         assert told['uncounted'] == 0, told['text']
         assert rings(s) == {'p1': SMALL, 'p2': SMALL} and mapped(s) == 2 * SMALL
+
+
+def test_large_while_somebody_captures(two_hosts):
+    """Then user space gets all packets."""
+    with Switch(two_hosts) as s, s.connect() as conn:
+        capture.subscribe(conn, capture.IN)
+        until(lambda: rings(s) == {'p1': large(), 'p2': large()}, 'the rings have grown', 10)
 
 
 @pytest.mark.parametrize('words', [('--offload=off',), ('--ring-memory=64mb',)], ids=lambda w: w[0])
