@@ -271,6 +271,15 @@ def search(place, token):
     place.is_well()
 
 
+def test_a_name_that_is_none(pages):
+    """aiohttp made no request of it, and the connection stayed, with a task that had failed."""
+    answer = pages.send([b'CONNECT /\x8d\xfbx\x84\xb6 HTTP/1.1\r\nHost: localhost\r\n\r\n'])
+    head, _, body = answer.partition(b'\r\n\r\n')
+    assert head.startswith(b'HTTP/1.1 400 ') and json.loads(body)['error']['message'] == 'Bad Request'
+    assert f'Content-Length: {len(body)}'.encode() in head and not pages.faults
+    pages.is_well()
+
+
 @pytest.mark.parametrize('service', ['exporter', 'tenant', 'pages', 'reservations'])
 def test_any_request(service, request):
     place = request.getfixturevalue(service)

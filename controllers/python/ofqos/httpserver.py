@@ -122,6 +122,10 @@ _FULL = (b'HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\
          b'{"error": {"right": "places", "message": "there are too many of these"}}')
 
 
+_BAD = (b'HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 57\r\n\r\n'
+        b'{"error": {"right": "request", "message": "Bad Request"}}')
+
+
 def _who(transport: Optional[asyncio.BaseTransport]) -> str:
     return origin((transport and transport.get_extra_info('peername') or ('',))[0])
 
@@ -133,6 +137,14 @@ class _Handler(web.RequestHandler):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.unread = 0                 # bytes since the last request began to be answered
+
+    async def start(self) -> None:
+        try:
+            await super().start()
+        except ValueError:              # aiohttp can't make a request of it: CONNECT to a name that is none
+            if self.transport:
+                self.transport.write(_BAD)
+            self.force_close()
 
     def data_received(self, data: bytes) -> None:
         self.unread += len(data)
