@@ -10,7 +10,7 @@ from support.app import PACKAGE
 from support.fakeswitch import run
 
 sys.path.append(PACKAGE)
-from ofqos import switches  # noqa: E402
+from ofqos import dpctl, switches  # noqa: E402
 from ofqos.ending import end  # noqa: E402
 from ofqos.errors import Away  # noqa: E402
 
@@ -37,12 +37,16 @@ def test_tasks():
     run(work())
 
 
-def test_nothing_is_left_to_be_looked_at(caplog):
-    """What gather() makes of a cancellation is an exception, of which asyncio complained when nobody had asked for it."""
+def test_a_child_when_all_tasks_are_cancelled(caplog, tmp_path):
     async def work():
-        await end([asyncio.gather(deaf(0), deaf(0))])
+        before = asyncio.all_tasks()
+        task = asyncio.ensure_future(dpctl.run('/bin/sh', ['-c', 'exec sleep 60'], [], str(tmp_path), None, 60, 1000))
+        await asyncio.sleep(0.3)
+        for each in asyncio.all_tasks() - before:
+            each.cancel()
+        assert isinstance((await asyncio.gather(task, return_exceptions=True))[0], asyncio.CancelledError)
         gc.collect()
-    run(work())
+    run(work(), 20)
     assert not caplog.records
 
 

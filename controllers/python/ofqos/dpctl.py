@@ -87,8 +87,8 @@ async def _child(argv: Sequence[str], switch: _Switch, seconds: float, most: int
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(*argv, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe,
                                                    env=dict(os.environ, LC_ALL='C.UTF-8', NO_COLOR='1'))
-    assert process.stdout and process.stderr
-    over: asyncio.Future[Any] = asyncio.gather(process.wait(), _read(process.stdout, most), _read(process.stderr, most))
+    # Of a task, as asyncio complains of gather()'s own future when all tasks are cancelled at once.
+    over: asyncio.Future[Any] = asyncio.get_running_loop().create_task(_said(process, most))
     try:
         while not over.done() and not switch.failed.done():
             left = switch.last + seconds - switch.clock()
@@ -105,6 +105,12 @@ async def _child(argv: Sequence[str], switch: _Switch, seconds: float, most: int
         await end([over])
     if code < 0:
         raise Failed(f'dpctl was ended by signal {-code}')
+    return code, out, err
+
+
+async def _said(process: asyncio.subprocess.Process, most: int) -> Tuple[int, str, str]:
+    assert process.stdout and process.stderr
+    code, out, err = await asyncio.gather(process.wait(), _read(process.stdout, most), _read(process.stderr, most))
     return code, out, err
 
 

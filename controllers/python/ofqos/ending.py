@@ -18,10 +18,7 @@ async def end(tasks: 'Iterable[asyncio.Future[Any]]') -> None:
     while left:
         for task in left:
             task.cancel()
-        over, left = await asyncio.wait(left, timeout=AGAIN)
-        for task in over:
-            if not task.cancelled():
-                task.exception()        # it has been looked at, also the one that gather() makes of a cancellation
+        _, left = await asyncio.wait(left, timeout=AGAIN)
 
 
 class Tasks(Set['asyncio.Task[Any]']):
