@@ -213,12 +213,12 @@ bool
 sw_cutter_attach(struct sw *sw, struct sw_port *p)
 {
     const struct sw_cutter *c = sw->cutter;
-    int ring[SW_RINGS_MAX];
-    unsigned n = c && c->o ? port_rx_sockets(p->port, ring, SW_RINGS_MAX) : 0;
+    int ring[PORT_RINGS_MAX];
+    unsigned n = c && c->o ? port_rx_sockets(p->port, ring, PORT_RINGS_MAX) : 0;
     *p->uncut = '\0';
-    if (n > SW_RINGS_MAX)
-        snprintf(p->uncut, sizeof p->uncut, "it has more than %d receive rings", SW_RINGS_MAX);
-    if (!n || n > SW_RINGS_MAX)
+    if (n > PORT_RINGS_MAX)
+        snprintf(p->uncut, sizeof p->uncut, "it has more than %d receive rings", PORT_RINGS_MAX);
+    if (!n || n > PORT_RINGS_MAX)
         return false;
     return !offload_port_add(c->o, p->link.ifindex, ring, n, p->uncut, sizeof p->uncut);
 }

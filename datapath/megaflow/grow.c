@@ -6,8 +6,8 @@
 
 #include <errno.h>
 
-#define RINGS_MAX 64
-#define STEP_NS   (NS_PER_S / 200)
+#define AT_ONCE 16 /* ports, or as many more: each has a thread meanwhile */
+#define STEP_NS (NS_PER_S / 200)
 
 static enum port_growth
 begin(const struct sw_port *p)
@@ -22,8 +22,8 @@ begin(const struct sw_port *p)
 static bool
 move(struct sw_offload *f, const struct sw_port *p)
 {
-    int fd[RINGS_MAX];
-    unsigned n = port_grow_sockets(p->port, fd, RINGS_MAX);
+    int fd[PORT_RINGS_MAX];
+    unsigned n = port_grow_sockets(p->port, fd, PORT_RINGS_MAX);
     bool filtered = offload_port_has(f->o, p->link.ifindex);
     int err = filtered ? offload_port_move(f->o, p->link.ifindex, fd, n) : 0;
     if (err && err != -EAGAIN)
@@ -36,7 +36,7 @@ move(struct sw_offload *f, const struct sw_port *p)
 }
 
 static enum port_growth
-step(struct sw_offload *f, const struct sw_port *p)
+step(struct sw_offload *f, const struct sw_port *p, bool may_begin)
 {
     enum port_growth g = port_growth(p->port);
     if (g == PORT_GROWTH_MADE && move(f, p))
@@ -45,7 +45,7 @@ step(struct sw_offload *f, const struct sw_port *p)
         offload_port_moved(f->o, p->link.ifindex);
     if (g == PORT_GROWTH_DRAINS)
         worker_wake_all(&f->sw->dp);
-    if (g == PORT_GROWTH_NONE && port_is_to_grow(p->port))
+    if (g == PORT_GROWTH_NONE && may_begin && port_is_to_grow(p->port))
         g = begin(p);
     return g;
 }
@@ -54,14 +54,15 @@ void
 offload_grow(struct sw_offload *f)
 {
     uint64_t now = loop_clock();
-    bool look = now - f->filled >= OFFLOAD_LOOK_NS, filling = false, growing = false;
+    bool look = now - f->filled >= OFFLOAD_LOOK_NS, filling = false;
+    unsigned growing = 0;
     uint32_t no = 0;
     for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
         if (!p->port)
             continue;
         filling |= look && port_is_filling(p->port);
-        enum port_growth g = step(f, p);
-        growing |= g == PORT_GROWTH_WAITS || g == PORT_GROWTH_DRAINS;
+        enum port_growth g = step(f, p, growing < AT_ONCE);
+        growing += g == PORT_GROWTH_WAITS || g == PORT_GROWTH_DRAINS;
         filling |= g == PORT_GROWTH_MADE;
     }
     if (look)
@@ -75,8 +76,8 @@ offload_grow(struct sw_offload *f)
 void
 offload_grow_now(struct sw_offload *f, struct sw_port *p)
 {
-    if (!port_grow(p->port))
-        loop_timer_set(f->grow, loop_now(f->sw->loop) + STEP_NS);
+    port_grow_soon(p->port);
+    loop_timer_set(f->grow, 0);
 }
 
 void

@@ -141,10 +141,10 @@ static void
 attach_behind(struct sw_offload *f, const struct sw_port *p)
 {
     const struct port_shaper *s = port_shaper(p->port);
-    int ring[SW_RINGS_MAX];
+    int ring[PORT_RINGS_MAX];
     char why[256];
-    unsigned n = s && port_in_kernel(p->port) ? port_rx_sockets(s->from, ring, SW_RINGS_MAX) : 0;
-    if (!n || n > SW_RINGS_MAX)
+    unsigned n = s && port_in_kernel(p->port) ? port_rx_sockets(s->from, ring, PORT_RINGS_MAX) : 0;
+    if (!n || n > PORT_RINGS_MAX)
         return;
     int ifindex = port_ifindex(s->from);
     if (offload_port_add(f->o, ifindex, ring, n, why, sizeof why))

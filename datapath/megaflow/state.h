@@ -144,8 +144,8 @@ bool offload_is_off(const struct sw_offload *f, const char *name); /* of a port,
 void offload_grow(struct sw_offload *f);
 /* The kernel can't handle what comes in by the port: its ring is to be large at once. */
 void offload_grow_now(struct sw_offload *f, struct sw_port *p);
-void offload_grow_all(
-    struct sw_offload *f); /* user space gets all packets from now on, as when somebody captures */
+/* The same of all ports, as when somebody captures: user space gets all packets from now on. */
+void offload_grow_all(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ host.c */
 

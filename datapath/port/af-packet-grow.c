@@ -20,9 +20,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define RINGS_MAX 64 /* of a port, as many workers */
-#define LOOKS     3 /* that find a ring filled: a burst before the kernel takes over is seen by two */
-#define FORGET    20 /* looks that don't */
+#define LOOKS  3  /* that find a ring filled: a burst before the kernel takes over is seen by two */
+#define FORGET 20 /* looks that don't */
 
 enum stage { MAKING, MADE, FAILED, MOVING, SETTLED };
 
@@ -33,7 +32,7 @@ struct port_growing {
     enum stage stage;
     const struct port *port;
     unsigned n;
-    struct rx_ring *ring[RINGS_MAX], *old[RINGS_MAX];
+    struct rx_ring *ring[PORT_RINGS_MAX], *old[PORT_RINGS_MAX];
 };
 
 /* ------------------------------------------------------------------ filters that drop all */
@@ -57,7 +56,7 @@ unblock(const struct rx_ring *r)
 static void
 free_rings(struct rx_ring **ring, unsigned n)
 {
-    int fd[RINGS_MAX];
+    int fd[PORT_RINGS_MAX];
     unsigned k = 0;
     for (unsigned i = 0; i < n; i++)
         if (ring[i])
@@ -134,14 +133,20 @@ port_is_filling(struct port *p)
 bool
 port_is_to_grow(const struct port *p)
 {
-    return p->config.grows && !p->growing && p->filling >= LOOKS;
+    return p->config.grows && !p->growing && (p->to_grow || p->filling >= LOOKS);
+}
+
+void
+port_grow_soon(struct port *p)
+{
+    p->to_grow = true;
 }
 
 int
 port_grow(struct port *p)
 {
     unsigned n = packet_rings(p);
-    if (!p->config.grows || p->growing || !n || n > RINGS_MAX)
+    if (!p->config.grows || p->growing || !n || n > PORT_RINGS_MAX)
         return -EINVAL;
     struct port_growing *g = calloc(1, sizeof *g);
     if (!g || sem_init(&g->moved, 0, 0)) {
@@ -156,6 +161,7 @@ port_grow(struct port *p)
     p->growing = g;
     int err = pthread_create(&g->thread, NULL, grow, g);
     if (err) {
+        sem_destroy(&g->moved);
         free(g);
         p->growing = NULL;
     }

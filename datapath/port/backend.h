@@ -66,6 +66,7 @@ struct port {
     uint64_t ring_most;           /* that they may have */
     unsigned filling;             /* control thread: so many looks found a ring filled, lately */
     unsigned not_filling;         /* and so many none since then */
+    bool to_grow;                 /* the same: whatever the looks find */
     struct port_growing *growing; /* the same; NULL: no larger ring is being made */
     uint32_t mtu;                 /* written by the control thread; 0: not known */
     /* Written by the control thread, read by workers (atomics.h). */

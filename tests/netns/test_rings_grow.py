@@ -84,6 +84,22 @@ def test_large_while_somebody_captures(two_hosts):
         until(lambda: rings(s) == {'p1': large(), 'p2': large()}, 'the rings have grown', 10)
 
 
+def test_not_all_at_once():
+    """Each ring that is made has a thread: many ports that need one share a few."""
+    with Topology(24) as topo, Switch(topo) as s, s.connect() as conn:
+        tasks = f'/proc/{s.process.pid}/task'
+        before, most = len(os.listdir(tasks)), 0
+
+        def grown():
+            nonlocal most
+            most = max(most, len(os.listdir(tasks)) - before)
+            return all(size > SMALL for size in rings(s).values())
+        assert set(rings(s).values()) == {SMALL}
+        capture.subscribe(conn, capture.IN)
+        until(grown, 'the rings have grown', 20)
+        assert 0 < most <= 17           # 16 at once, and who closes the old ones
+
+
 @pytest.mark.parametrize('words', [('--offload=off',), ('--ring-memory=64mb',)], ids=lambda w: w[0])
 def test_large_from_the_start(two_hosts, words):
     with Switch(two_hosts, *words) as s:

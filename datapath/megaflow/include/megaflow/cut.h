@@ -13,8 +13,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SW_RINGS_MAX 64 /* of a port: as many workers */
-
 struct offload;
 struct sw;
 struct sw_port;

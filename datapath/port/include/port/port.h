@@ -141,14 +141,17 @@ bool port_in_kernel(const struct port *p);
 
 /* ------------------------------------------------------------------ rings that grow */
 
+#define PORT_RINGS_MAX 64 /* of a port, as many workers: what is read or moved together */
+
 /* A port of port_config.grows begins with rings of 4 MB, unless the memory for rings was set
  * (port_rings_limit_set).  Larger ones take their place, once, without a frame lost or doubled if the port has
  * the switch's filter.  Control thread.
  *
  * Look at port_is_filling about 20 times a second while it is: true if a ring was half full since the last look.
- * After three such looks, not long ago, port_is_to_grow. */
+ * After three such looks, not long ago, port_is_to_grow; and from port_grow_soon on. */
 bool port_is_filling(struct port *p);
 bool port_is_to_grow(const struct port *p);
+void port_grow_soon(struct port *p);
 
 /* Begins to make the larger rings, in a thread: -errno.  Then look at port_growth every few ms. */
 int port_grow(struct port *p);
