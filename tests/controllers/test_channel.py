@@ -20,7 +20,7 @@ from ofqos import Refused, request, wire  # noqa: E402
 from ofqos.address import parse_address  # noqa: E402
 from ofqos.channel import Away, Channel, Limits, dial, joined  # noqa: E402
 from ofqos.replies import parse_counters, parse_dump  # noqa: E402
-from ofqos.switches import Switches  # noqa: E402
+from ofqos.switches import Switches, listening_socket  # noqa: E402
 
 QUICK = Limits(seconds=0.5, probe=0.3, answer=200_000, asked=8)
 SURE = Limits(seconds=20, probe=20)
@@ -474,3 +474,12 @@ def test_the_switch():
             channel.close()
     with Topology(ports=1) as t, Switch(t) as switch:
         run(work(switch.address))
+
+
+def test_a_place_to_listen_that_is_no_socket(tmp_path):
+    """It was taken for a socket that somebody had left, and was gone."""
+    path = tmp_path / 'file'
+    path.write_text('kept')
+    with pytest.raises(OSError, match='is there already and no socket'):
+        listening_socket(parse_address(f'unix:{path}'))
+    assert path.read_text() == 'kept'

@@ -41,10 +41,7 @@ class Routes:
             return error(422, str(e))
 
     def _administrator(self, request: web.Request) -> Who:
-        who = self.door.known(request)
-        if not who.user.may(ADMINISTER):
-            raise Denied(403, f'{who.user.name or "this token"} may not do that: it takes the right "{ADMINISTER}"')
-        return who
+        return self.door.needs(self.door.known(request), ADMINISTER)
 
     # ------------------------------------------------------------------ the log
 

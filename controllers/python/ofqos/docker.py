@@ -15,9 +15,7 @@ import ipaddress
 import json
 import os
 import re
-import signal
 import socket
-import stat
 import sys
 from dataclasses import dataclass
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
@@ -25,8 +23,12 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Tuple
 from aiohttp import web
 
 from . import commandline
+from .address import Address
+from .ending import told
 from .hostports import HostPorts, PortError, Total, exists, is_interface, run
 from .httpserver import MANY, Denied, HttpServer, HttpSettings, answer, read_json
+from .jsonfile import write
+from .switches import listening_socket
 from .units import parse_rate
 
 SOCKET, STATE = '/run/docker/plugins/ofqos.sock', '/var/lib/ofqos-docker/networks.json'
@@ -139,11 +141,7 @@ class Networks:
             changed[name] = network
         if len(changed) > NETWORKS_MOST:
             raise Bad(f'there are {NETWORKS_MOST} networks already')
-        with open(f'{self.path}.new', 'w', encoding='ascii') as f:
-            json.dump({key: {'ingress': n.ingress, 'egress': n.egress, 'gateways': list(n.gateways)} for key, n in changed.items()}, f)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(f'{self.path}.new', self.path)
+        write(self.path, {key: {'ingress': n.ingress, 'egress': n.egress, 'gateways': list(n.gateways)} for key, n in changed.items()})
         self.every = changed
 
 
@@ -299,20 +297,13 @@ def routes(http: HttpServer, driver: Driver) -> None:
 
 # ------------------------------------------------------------------------------------ the command
 
-def _clear(path: str) -> None:
-    """A socket that nobody listens at any more.  OSError: somebody does."""
-    if os.path.exists(path) and not stat.S_ISSOCK(os.stat(path).st_mode):
-        raise OSError(f'{path} is there already and no socket')
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(path)
-        except FileNotFoundError:
-            os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
-            return
-        except ConnectionRefusedError:
-            os.unlink(path)
-            return
-    raise OSError(f'another one listens at {path}')
+def _listener(path: str) -> socket.socket:
+    """OSError."""
+    os.makedirs(os.path.dirname(path) or '.', exist_ok=True)
+    try:
+        return listening_socket(Address('unix', path))
+    except FileExistsError:
+        raise OSError(f'another one listens at {path}') from None
 
 
 async def _run(args: argparse.Namespace) -> int:
@@ -320,24 +311,27 @@ async def _run(args: argparse.Namespace) -> int:
     driver = Driver(HostPorts(args.switch), networks, args.gateway)
     http = HttpServer(HttpSettings(name='ofqos-docker', address_rate=MANY, address_burst=MANY, each=1024))
     routes(http, driver)
-    ended = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
+    ended = told()
     try:
         os.makedirs(os.path.dirname(args.state) or '.', mode=0o700, exist_ok=True)
-        _clear(args.listen)
         networks.load()
+        listener = _listener(args.listen)       # nobody else touches the ports from here on
+    except (OSError, ValueError) as error:
+        _say(str(error))
+        return 1
+    try:
         driver.restore()
-        await http.start_unix(args.listen)
+        await http.start_unix(listener)
+        print(f'listening at {args.listen}', flush=True)
+        await ended.wait()
+        await http.stop()
+        return 0
     except (OSError, ValueError, PortError) as error:
         _say(str(error))
         return 1
-    print(f'listening at {args.listen}', flush=True)
-    await ended.wait()
-    await http.stop()
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(args.listen)
-    return 0
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(args.listen)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -74,7 +74,13 @@ class Door:
         if right and not self.changes:
             raise Denied(403, 'this service only shows; it changes things when it is started with --allow-changes '
                               '(ofqosd: web: {changes: yes})')
-        if right and not who.user.may(right):
+        if right:
+            self.needs(who, right)
+        return who
+
+    @staticmethod
+    def needs(who: Who, right: str) -> Who:
+        if not who.user.may(right):
             raise Denied(403, 'this token is for looking only' if who.user.rights == {SEE} else
                          f'{who.user.name or "this token"} may not do that: it takes the right "{right}"')
         return who

@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import json
 import logging
-import os
+import socket
 import ssl
 import sys
 import time
@@ -273,13 +273,10 @@ class HttpServer:
         self._sweeper = loop.create_task(self._sweep())
         return loop
 
-    async def start_unix(self, path: str) -> None:
-        """At a socket that only this user may connect to.  Whoever has left it there before must be gone."""
-        loop, before = await self._begin(), os.umask(0o177)
-        try:
-            self._listening = await loop.create_unix_server(lambda: _Door(self), path, backlog=128)
-        finally:
-            os.umask(before)
+    async def start_unix(self, listener: socket.socket) -> None:
+        """As switches.listening_socket makes one."""
+        loop = await self._begin()
+        self._listening = await loop.create_unix_server(lambda: _Door(self), sock=listener)
 
     async def start(self, host: str, port: int) -> int:
         """-> the port that it got"""

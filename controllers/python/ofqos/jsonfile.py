@@ -2,6 +2,7 @@
 """JSON in files: settings, and what services keep."""
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import Any, Callable, TypeVar
@@ -24,10 +25,20 @@ def fill(made: Made, path: str, checked: Callable[[str, Any], Any]) -> Made:
 
 
 def write(path: str, what: Any) -> None:
-    """The whole of it takes the old one's place, and nobody else may read it.  OSError."""
+    """OSError."""
+    write_text(path, json.dumps(what, indent=1))
+
+
+def write_text(path: str, text: str) -> None:
+    """The whole of it takes the old one's place, or nothing does; nobody else may read it.  OSError."""
     part = f'{path}.{os.getpid()}.part'
-    with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
-        json.dump(what, f, indent=1)
-        f.flush()
-        os.fsync(f.fileno())
-    os.replace(part, path)
+    try:
+        with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'w', encoding='utf-8') as f:
+            f.write(text)
+            f.flush()
+            os.fsync(f.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(part)
+        raise

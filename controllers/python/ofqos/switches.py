@@ -13,6 +13,7 @@ import random
 import re
 import socket
 import ssl
+import stat
 from dataclasses import dataclass
 from typing import Callable, Dict, Iterator, List, Optional, Protocol, Sequence
 
@@ -313,6 +314,8 @@ def listening_socket(address: Address) -> socket.socket:
         except OSError as e:
             raise OSError(f'{address}: {str(e.strerror).partition(" (while")[0]}') from None
     else:
+        if os.path.exists(address.host) and not stat.S_ISSOCK(os.stat(address.host).st_mode):
+            raise OSError(f'{address.host} is there already and no socket')
         with socket.socket(socket.AF_UNIX) as probe:
             try:
                 probe.connect(address.host)

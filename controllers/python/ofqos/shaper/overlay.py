@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 
+from ..jsonfile import write
 from ..units import parse_rate
 from .devices import MOST_ADDRESSES, prefix_of
 from .model import LEAST_MBPS, MBIT, MOST_CLASSES, MOST_MBPS, Circuit, Network, Pair, Prefix, Problems, read_text, shown, word
@@ -176,18 +176,9 @@ def _own(found: Mapping[str, Any]) -> Own:
 
 
 def save(path: str, overlay: Overlay) -> None:
-    """Whole, or not at all.  OSError."""
+    """OSError."""
     circuits = {id_: {'by': own.by, 'at': round(own.at, 3), **({'gone': True} if own.gone else {}), **shown_values(own)} for id_, own in overlay.items()}
-    handle, other = tempfile.mkstemp(dir=os.path.dirname(path), prefix='.subscribers')
-    try:
-        with os.fdopen(handle, 'w', encoding='utf-8') as f:
-            json.dump({'version': VERSION, 'circuits': circuits}, f, indent=0)
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(other, path)
-    except BaseException:
-        os.unlink(other)
-        raise
+    write(path, {'version': VERSION, 'circuits': circuits})
 
 
 def shown_values(own: Own) -> Dict[str, Any]:

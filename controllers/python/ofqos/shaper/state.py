@@ -9,10 +9,11 @@ import contextlib
 import fcntl
 import json
 import os
-import tempfile
 from dataclasses import dataclass, field
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
+from .. import commandline
+from ..jsonfile import write_text
 from .model import Circuit, Network, Pair, Prefix, Site, read_text
 
 VERSION = 1
@@ -44,14 +45,7 @@ class State:
 
 
 def default_path() -> str:
-    """systemd's, root's, or one's own"""
-    where = os.environ.get('STATE_DIRECTORY', '').split(':')[0]
-    if not where and os.geteuid() == 0:
-        where = '/var/lib/ofqos-shaper'
-    if not where:
-        home = os.environ.get('XDG_STATE_HOME') or os.path.expanduser('~/.local/state')
-        where = os.path.join(home, 'ofqos-shaper')
-    return os.path.join(where, 'shaper.json')
+    return os.path.join(commandline.state('ofqos-shaper'), 'shaper.json')
 
 
 def load(path: str) -> State:
@@ -87,18 +81,8 @@ def _pair(pair: List[Any]) -> Pair:
 
 
 def save(path: str, state: State) -> None:
-    """Whole, or not at all.  OSError."""
-    directory = os.path.dirname(os.path.abspath(path))
-    handle, other = tempfile.mkstemp(dir=directory, prefix='.shaper')
-    try:
-        with os.fdopen(handle, 'w', encoding='utf-8') as f:
-            f.write(state.text())
-            f.flush()
-            os.fsync(f.fileno())
-        os.replace(other, path)
-    except BaseException:
-        os.unlink(other)
-        raise
+    """OSError."""
+    write_text(path, state.text())
 
 
 @contextlib.contextmanager
