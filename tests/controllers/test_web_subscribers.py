@@ -19,15 +19,14 @@ sys.path.insert(0, os.path.dirname(HERE))
 pytest.importorskip('aiohttp', reason='aiohttp is not installed (Debian: python3-aiohttp)')
 pytest.importorskip('yaml', reason='yaml is not installed (Debian: python3-yaml)')
 
-from conftest import fetched  # noqa: E402
-from support import browser, packages, topo  # noqa: E402
+from support import browser, topo  # noqa: E402
 from test_ofqosd_shaper import ALICE, BOB, CAROL, SHAPER, Daemon  # noqa: E402
+from test_web_browser import DESK, PHONE, axe, chromium, loop, run  # noqa: E402,F401
 
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)'),
     pytest.mark.skipif(not browser.program(), reason='Chromium is not installed (scripts/install-deps web)')]
 
-DESK, PHONE = (1200, 820, 1, False), (390, 844, 1.5, True)
 SENDER = '''
 import socket, time
 s, began, sent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), time.time(), {}
@@ -44,21 +43,6 @@ LIST, ONE = '#/subscribers', '#/subscribers/circuit/a%2Fb%20c'
 ROWS = "document.querySelectorAll('[aria-label=Circuits] tbody:not(.gap) tr').length"
 LISTED = f"{ROWS} === 60 && [...document.querySelectorAll('[aria-label=Circuits] td')].some((e) => /Mbit/.test(e.textContent))"
 BUSY = "[...document.querySelectorAll('.now')].some((e) => /[1-9].*Mbit/.test(e.textContent))"
-
-
-@pytest.fixture(scope='module', name='run')
-def a_loop():
-    loop = asyncio.new_event_loop()
-    yield loop.run_until_complete
-    loop.close()
-
-
-@pytest.fixture(scope='module', name='chromium')
-def a_browser(run):
-    made = browser.Browser()
-    run(made.__aenter__())
-    yield made
-    run(made.__aexit__())
 
 
 @pytest.fixture(scope='module', name='daemon')
@@ -187,12 +171,6 @@ def test_a_list_with_a_mistake_is_seen(run, chromium, daemon):
             daemon.write_lists()
             await page.until("document.querySelector('[aria-label=State]').hidden")
     run(work())
-
-
-@pytest.fixture(scope='module')
-def axe():
-    path = fetched(packages.from_pypi, 'axe-core', '--no-deps', 'axe-playwright-python==0.1.8')
-    return (pathlib.Path(path) / 'axe_playwright_python/axe.min.js').read_text()
 
 
 def test_axe_and_a_phone(run, chromium, daemon, axe):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Queues for what enters by a port (docs/explanation/ingress.md) that the kernel fills and empties by itself: the
 same frames in the same order, the same queues and counters as with --offload=off."""
-import contextlib
 import os
 import signal
 import time
@@ -12,27 +11,15 @@ from support import of13, offload, qosmsg as q, tc
 from support.load import comes_to
 from support.offload import Frames, frame, hits, number, numbers
 from support.of13 import apply_actions, match, output, set_field, set_queue
-from support.topo import REPOSITORY, Topology, sh
+from support.topo import REPOSITORY, sh
 from support.wait import until
 from test_ingress import Load, add, clear, interfaces, measure, packets, shaper
-from test_offload import goes_on, switch_of
+from test_offload import goes_on, switch_of, three_hosts, wires  # noqa: F401
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
 MBIT = 1_000_000
 NO_RECV = 4
 OURS = dict(in_port=1, eth_type=0x800)
-
-
-@pytest.fixture(scope='module')
-def three_hosts():
-    with Topology(3) as topo:
-        yield topo
-
-
-@pytest.fixture
-def wires(three_hosts):
-    with contextlib.ExitStack() as stack:
-        yield {n: stack.enter_context(three_hosts.host(n)) for n in (1, 2, 3)}
 
 
 @pytest.fixture(params=WAYS)

@@ -9,13 +9,13 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import shutil
 import socket
 import subprocess
 from dataclasses import dataclass
 from typing import Optional, Pattern, Sequence, Set
+
+from .dpctl import find
 
 SECONDS = 20.0                  # of a program
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}')        # of what interfaces may be called what needs no quoting
@@ -66,7 +66,7 @@ class HostPorts:
     """switch: as dpctl takes it, a name or an address; empty: the only one of this machine."""
 
     def __init__(self, switch: str = '', program: Optional[str] = None) -> None:
-        self._program = program or os.environ.get('OFQOS_DPCTL') or shutil.which('dpctl') or 'dpctl'
+        self._program = find(program) or 'dpctl'
         self._switch = [switch] if switch else []
 
     def _dpctl(self, *words: str) -> str:

@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Round trips of QUIC: its handshake, and its spin bit in all states in which a connection may be. */
-#include <stdint.h>
+#include "fixture.h"
 
-static uint64_t clock_now = UINT64_C(1000000000000);
-#define RTT_CLOCK_NS() clock_now
-#include <latency/rtt.h>
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#define MS         UINT64_C(1000000)
 #define SECOND     1000000u /* in us */
 #define ON_THE_WAY 1024     /* packets at most */
-
-static struct rtt_slot slot;
-static struct rtt_control control;
-static unsigned looked; /* how many packets got through the gate */
-
-static int
-setup(void **state)
-{
-    memset(&slot, 0, sizeof slot);
-    memset(control.gate, 0, sizeof control.gate);
-    looked = 0;
-    clock_now += 100 * MS;
-    return 0;
-}
 
 /* The sample that the packet ends, us; -1: none. */
 static int64_t

@@ -11,7 +11,7 @@ from ..channel import Channel
 from ..units import parse_rate
 from . import words
 from .difference import Difference, difference, recovered
-from .model import Network, Pair, Problems
+from .model import Network, Pair, Problems, in_bounds
 from .plan import Box, plan
 from .read import oversold_whole
 from .state import Numbers, State, assigned, between, load, locked, save
@@ -35,12 +35,9 @@ class Task:
 def rate_of(name: str, text: str) -> int:
     """ValueError, with the option's name"""
     try:
-        found = parse_rate(text) // 1000 * 1000
+        return in_bounds(parse_rate(text), text)
     except ValueError as error:
         raise ValueError(f'{name}: {error}') from None
-    if not 10_000 <= found <= 10 ** 12:
-        raise ValueError(f'{name}: {text} is not right; a rate from 10kbit to 1tbit is')
-    return found
 
 
 async def box_of(channel: Channel, task: Task) -> Box:

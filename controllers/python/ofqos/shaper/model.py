@@ -98,6 +98,14 @@ def rate(text: str) -> int:
     return round(float(text) * 1000) * 1000
 
 
+def in_bounds(bits: int, text: str) -> int:
+    """A rate in whole kbit/s; ValueError says what would be right."""
+    whole = bits // 1000 * 1000
+    if not LEAST_MBPS * MBIT <= whole <= MOST_MBPS * MBIT:
+        raise ValueError(f'{text} is not right; a rate from 10kbit to 1tbit is')
+    return whole
+
+
 def word(text: str) -> str:
     """A name; ValueError says what would be right."""
     if not text or len(text) > 200 or not text.isprintable():

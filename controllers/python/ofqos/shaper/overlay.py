@@ -14,7 +14,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from ..jsonfile import write
 from ..units import parse_rate
 from .devices import MOST_ADDRESSES, prefix_of
-from .model import LEAST_MBPS, MBIT, MOST_CLASSES, MOST_MBPS, Circuit, Network, Pair, Prefix, Problems, read_text, shown, word
+from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, in_bounds, read_text, shown, word
 from .read import text_of
 
 VERSION = 1
@@ -65,9 +65,7 @@ def _pair(key: str, value: Any) -> Pair:
                 raise ValueError('a rate is a text, such as 50mbit, or a number of bit/s')
             if isinstance(each, str) and each.strip().isdecimal():
                 raise ValueError(f'{each[:20]}: write its unit, as {each.strip()[:20]}mbit')
-            rate = (parse_rate(each[:40].strip()) if isinstance(each, str) else each) // 1000 * 1000
-            if not LEAST_MBPS * MBIT <= rate <= MOST_MBPS * MBIT:
-                raise ValueError(f'{str(each)[:40]} is not right; a rate from 10kbit to 1tbit is')
+            rate = in_bounds(parse_rate(each[:40].strip()) if isinstance(each, str) else each, str(each)[:40])
         except ValueError as error:
             raise BadPlan(key, f'{key}, {way}: {error}') from None
         found.append(rate)
