@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qos-autorate's control law, without sockets: alone, on a link that is simulated, and beside the Python
- * package's (autorate.txt). */
+/* qos-autorate's control law, without sockets: alone, on a link that is simulated, and as it was
+ * (autorate.txt). */
 #include "law.h"
 
 #include <inttypes.h>

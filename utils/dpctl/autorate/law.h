@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control law of qos-autorate: computes the class's rate from what was measured in a turn.
  * Whole numbers and no clock, so the same measurements always give the same rates.
- * controllers/python/ofqos/autorate.py is the same law for controllers;
- * tests/unit/dpctl/autorate.txt checks both.
+ * tests/unit/dpctl/autorate.txt has what it made of 1,200 turns.
  *
  * Lower: the delay was above the limit, or about to be, in two turns that followed each other,
  * or far above it in one.  The rate becomes 10 to 25 % less than the link carried, the more the

@@ -1,39 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reservation is asked for with, as people and JSON say it: ends, applications, DSCP, header
-fields.  The names are those of qos-map and profiles (docs/how-to/dpctl-qos.md)."""
+fields."""
 from __future__ import annotations
 
 import ipaddress
 import re
 from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
+from ..names import APPS, DSCPS, PROTOCOLS
 from ..units import parse_rate
 from .graph import Place
 from .parts import Match
 
-DSCPS = {
-    'be': 0, 'cs0': 0, 'cs1': 8, 'cs2': 16, 'cs3': 24, 'cs4': 32, 'cs5': 40, 'cs6': 48, 'cs7': 56,
-    'af11': 10, 'af12': 12, 'af13': 14, 'af21': 18, 'af22': 20, 'af23': 22, 'af31': 26, 'af32': 28,
-    'af33': 30, 'af41': 34, 'af42': 36, 'af43': 38, 'ef': 46, 'va': 44, 'voice-admit': 44, 'le': 1,
-}
-PROTOCOLS = {'tcp': 6, 'udp': 17, 'sctp': 132}
-# name -> (protocol, first port, last port): as the switch's own list, which a test compares.
-APPS: Dict[str, List[Tuple[str, int, int]]] = {
-    'dhcp': [('udp', 67, 68)], 'dns': [('udp', 53, 53), ('tcp', 53, 53)], 'dot': [('tcp', 853, 853)],
-    'ftp': [('tcp', 20, 21)], 'http': [('tcp', 80, 80)], 'https': [('tcp', 443, 443)],
-    'imap': [('tcp', 143, 143), ('tcp', 993, 993)],
-    'iperf3': [('tcp', 5201, 5201), ('udp', 5201, 5201)], 'ldap': [('tcp', 389, 389)],
-    'mqtt': [('tcp', 1883, 1883), ('tcp', 8883, 8883)], 'nfs': [('tcp', 2049, 2049)],
-    'ntp': [('udp', 123, 123)], 'openvpn': [('udp', 1194, 1194)],
-    'pop3': [('tcp', 110, 110), ('tcp', 995, 995)], 'quic': [('udp', 443, 443)],
-    'rdp': [('tcp', 3389, 3389)], 'rsync': [('tcp', 873, 873)], 'rtmp': [('tcp', 1935, 1935)],
-    'rtp': [('udp', 5004, 5005)], 'rtsp': [('tcp', 554, 554)],
-    'sip': [('udp', 5060, 5061), ('tcp', 5060, 5061)], 'smb': [('tcp', 445, 445)],
-    'smtp': [('tcp', 25, 25), ('tcp', 465, 465), ('tcp', 587, 587)], 'snmp': [('udp', 161, 162)],
-    'ssh': [('tcp', 22, 22)], 'stun': [('udp', 3478, 3478)], 'syslog': [('udp', 514, 514)],
-    'telnet': [('tcp', 23, 23)], 'tftp': [('udp', 69, 69)], 'vnc': [('tcp', 5900, 5900)],
-    'wireguard': [('udp', 51820, 51820)],
-}
 # Header fields that a match may have, and how many bits each has.
 FIELDS = {'ip_proto': 8, 'tcp_src': 16, 'tcp_dst': 16, 'udp_src': 16, 'udp_dst': 16, 'sctp_src': 16,
           'sctp_dst': 16, 'ip_ecn': 2, 'eth_type': 16}

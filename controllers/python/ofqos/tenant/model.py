@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
 
 from ..flows import ADD, DELETE_STRICT, NORMAL, Flow, Match
+from ..names import PROTOCOLS
 from ..replies import Entry
 from ..request import Request, request
 from .link import Change
 from .rights import DIRECTIONS, Denied, Network, Rights
 
 PPM = 10 ** 6
-PROTOCOLS = {'tcp': 6, 'udp': 17, 'sctp': 132}
 GROUP_PRIORITY, TRANSFER_PRIORITY = 1000, 2000
 TRANSFER_NAME = re.compile(r'xfer/([0-9a-f]+)/([0-9a-f]+)')
 QUEUE_MASK = 0xffff
