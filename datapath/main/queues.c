@@ -349,14 +349,12 @@ make_map_bundle(struct queue_jobs *q, const char *set)
     struct of_list all = {0}, table = {0};
     char where[480];
     int err = collect_flows(q, OFPTT_ALL, QOS_MAP_COOKIE, QOS_MAP_COOKIE_MASK, &all);
-    if (!want) {
-        err = err ? err : qos_map_delete(&p, set, &all, &changes);
-    } else {
-        err = err ? err : collect_flows(q, want->map.table, 0, 0, &table);
-        err = err ? err : qos_map_way(&p, &map, &table);
-        if (!err)
-            warn_of_empty(q, want, qos_map_next(&map));
-        err = err ? err : qos_map_diff(&p, &map, false, &all, &table, &changes);
+    if (!err && !want) {
+        err = qos_map_delete(&p, set, &all, &changes);
+    } else if (!err && !(err = collect_flows(q, want->map.table, 0, 0, &table)) &&
+               !(err = qos_map_way(&p, &map, &table))) {
+        warn_of_empty(q, want, qos_map_next(&map));
+        err = qos_map_diff(&p, &map, false, &all, &table, &changes);
     }
     daemon_settings_where(q->r->now->s, want ? want->at : NULL, where, sizeof where);
     if (err == -EEXIST)

@@ -277,11 +277,9 @@ adopt_tree(struct qos *q, struct model_port *p, const struct qos_object *root, s
     if (!err && ours && !p->root)
         err = adopt_class(q, p, top, NULL);
     if (!err && ours) {
-        err = drop_all_missing(q, p, &classes);
-        err = err ? err : adopt_classes(q, p, &classes);
-        err = err ? err : adopt_leaves(q, p, &qdiscs);
-        err = err ? err : qos_promised_adopt(q, p);
-        p->keep |= !err && (p->n_queues == 0 || !p->root->follows);
+        if (!(err = drop_all_missing(q, p, &classes)) && !(err = adopt_classes(q, p, &classes)) &&
+            !(err = adopt_leaves(q, p, &qdiscs)) && !(err = qos_promised_adopt(q, p)))
+            p->keep |= p->n_queues == 0 || !p->root->follows;
     }
     free(classes.v);
     free(qdiscs.v);
@@ -305,12 +303,11 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
     if (!err && p->sched != root->sched)
         err = drop_tree(q, p);
     bool same = p->n_queues == n && qos_found_same_leaf(q->kernel, p, NULL, root);
-    if (!err && !same) { /* or new to us */
-        err = qos_journal_set_root(q, p, root->sched, &config, 0, false);
-        err = err ? err : qos_bands_set(q, p, n);
-    }
-    err = !err && qdiscs.nomem ? -ENOMEM : err;
-    err = err ? err : adopt_leaves(q, p, &qdiscs);
+    if (!err && !same && /* or new to us */
+        !(err = qos_journal_set_root(q, p, root->sched, &config, 0, false)))
+        err = qos_bands_set(q, p, n);
+    if (!err)
+        err = qdiscs.nomem ? -ENOMEM : adopt_leaves(q, p, &qdiscs);
     free(qdiscs.v);
     return err;
 }
@@ -334,9 +331,9 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
 {
     struct qos_object root;
     struct qos_values config;
-    int err = qos_place_find(q, p, e);
-    err = err ? err : q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e);
-    if (err)
+    int err;
+    if ((err = qos_place_find(q, p, e)) ||
+        (err = q->kernel->ops->root(q->kernel, p->info.ifindex, p->place, &root, e)))
         return err;
     if (root.sched && root.sched->classful && root.handle == QOS_HANDLE_BAND(p->band))
         return adopt_tree(q, p, &root, e);

@@ -231,10 +231,11 @@ qos_execute_leaf(struct qos *q, struct model_port *p, const struct qos_request *
                  struct qos_error *e)
 {
     struct place at;
-    int err = find_place(p, r, &at, e);
-    err = err ? err : check_presence(&at, r, e);
-    if (err || r->action_type != OFP_QOS_DEL)
-        return err ? err : set_leaf(q, &at, r, e);
+    int err;
+    if ((err = find_place(p, r, &at, e)) || (err = check_presence(&at, r, e)))
+        return err;
+    if (r->action_type != OFP_QOS_DEL)
+        return set_leaf(q, &at, r, e);
     plan_remove(&q->txn.plan, &at);
     return set_model(q, &at, NULL, NULL, 0);
 }

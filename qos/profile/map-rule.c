@@ -567,8 +567,9 @@ qos_map_rule(struct of_parse *p, struct qos_map *m, const char *text, bool both_
 {
     struct rule r = {
         .p = p, .map = m, .proto = -1, .both_ways = both_ways, .does = {.dscp = -1, .pcp = -1}};
-    int err = take_rule(&r, text);
-    err = err ? err : check_rule(&r);
+    int err;
+    if ((err = take_rule(&r, text)) || (err = check_rule(&r)))
+        return err;
     if (m->wash && r.does.dscp < 0)
         r.does.dscp = 0;
     for (int way = 0; !err && way <= both_ways; way++) {

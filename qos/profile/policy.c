@@ -294,27 +294,24 @@ warn_latency(const struct compiler *c, const struct policy *a)
 static int
 make_tree(struct compiler *c)
 {
-    int err = 0;
-    for (struct policy *a = c->v; !err && a < c->v + c->n; a++) {
-        err = check_twins(c, a);
-        err = err ? err : number(c, a);
-        err = err ? err : find_parent(c, a);
-    }
+    struct policy *end = c->v + c->n;
     bool circle = false;
-    for (struct policy *a = c->v; !err && a < c->v + c->n; a++) {
-        err = check_depth(c, a);
+    int err;
+    for (struct policy *a = c->v; a < end; a++)
+        if ((err = check_twins(c, a)) || (err = number(c, a)) || (err = find_parent(c, a)))
+            return err;
+    for (struct policy *a = c->v; a < end; a++) {
+        if ((err = check_depth(c, a)))
+            return err;
         circle |= a->depth > DEPTH_MAX;
     }
-    if (circle)
-        return err;
-    for (struct policy *a = c->v; !err && a < c->v + c->n; a++) {
+    for (struct policy *a = c->v; a < end && !circle; a++) {
         a->bits = bits_of(&a->guarantee, whole(c, a, false));
-        err = check_limit(c, a);
-        err = err ? err : check_sum(c, a);
-        if (!err)
-            warn_latency(c, a);
+        if ((err = check_limit(c, a)) || (err = check_sum(c, a)))
+            return err;
+        warn_latency(c, a);
     }
-    return err;
+    return 0;
 }
 
 /* ---------------------------------------------------------------- classes, rules */

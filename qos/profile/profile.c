@@ -435,12 +435,10 @@ qos_profile_read(struct of_parse *parse, const struct qos_profile_text *text,
     int err = qos_profile_lines(parse, text, &lines, &n, report);
     if (!err && !n && !report->mistakes)
         return empty_file(&p);
-    err = err ? err : qos_policy_compile(parse, text->file, &lines, &n, report);
-    if (!err && !make_room(&p, n))
-        err = -ENOMEM;
-    err = err ? err : take_names(&p, lines, n);
-    err = err ? err : parse_lines(&p, lines, n);
-    err = err ? err : map_answer(&p, 0, qos_map_finish(parse, &out->map));
+    if (!err && !(err = qos_policy_compile(parse, text->file, &lines, &n, report)) &&
+        !(err = make_room(&p, n) ? 0 : -ENOMEM) && !(err = take_names(&p, lines, n)) &&
+        !(err = parse_lines(&p, lines, n)))
+        err = map_answer(&p, 0, qos_map_finish(parse, &out->map));
     return err != -ENOMEM && report->mistakes ? -EINVAL : err;
 }
 

@@ -101,9 +101,11 @@ parse_curve(const char *text, uint64_t v[3], char *why, size_t n)
         return qos_parse_rate(part[0], &v[2], why, n);
     if (parts != 3)
         goto wrong;
-    int err = qos_parse_rate(part[0], &v[0], why, n);
-    err = err ? err : qos_parse_time(part[1], &v[1], 1, why, n);
-    return err ? err : qos_parse_rate(part[2], &v[2], why, n);
+    int err;
+    if ((err = qos_parse_rate(part[0], &v[0], why, n)) ||
+        (err = qos_parse_time(part[1], &v[1], 1, why, n)))
+        return err;
+    return qos_parse_rate(part[2], &v[2], why, n);
 wrong:
     snprintf(why, n, "'%.40s' is not a service curve; write m1/d/m2, such as 10mbit/20ms/5mbit",
              text);

@@ -73,17 +73,18 @@ static int
 check(const struct qos_values *v, const struct qos_values *given, struct qos_error *e)
 {
     const uint64_t *rt = curve(v, QOS_RSC), *ls = curve(v, QOS_FSC), *ul = curve(v, QOS_USC);
-    int err = check_curve("rt", rt, e);
-    err = err ? err : check_curve("ls", ls, e);
-    err = err ? err : check_curve("ul", ul, e);
-    if (!err && !rt && !ls)
-        err = qos_fail(e, QOS_BAD_PARAM,
-                       "a class needs a service curve: rt (1), ls (2) or both, such as ls=5mbit");
-    if (!err && ul && !ls)
-        err = qos_fail(e, QOS_BAD_PARAM,
-                       "an upper limit (ul) limits link sharing; give ls as well, such as "
-                       "ls=5mbit");
-    return err;
+    int err;
+    if ((err = check_curve("rt", rt, e)) || (err = check_curve("ls", ls, e)) ||
+        (err = check_curve("ul", ul, e)))
+        return err;
+    if (!rt && !ls)
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "a class needs a service curve: rt (1), ls (2) or both, such as ls=5mbit");
+    if (ul && !ls)
+        return qos_fail(
+            e, QOS_BAD_PARAM,
+            "an upper limit (ul) limits link sharing; give ls as well, such as ls=5mbit");
+    return 0;
 }
 
 static void

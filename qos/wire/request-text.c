@@ -246,17 +246,13 @@ parse_frame(struct parse *p, struct qos_request *r)
     const char *cmd = take(p, "cmd", &err), *port = take(p, "port", &err);
     const char *class = take(p, "class", &err), *def = take(p, "default", &err);
     const char *object = take(p, "object", &err);
-    err = err ? err : parse_cmd(p, cmd, r);
-    err = err ? err : parse_port(p, port, r);
-    err = err ? err : parse_object(p, object, class, def, r);
-    if (!err && class)
-        err = parse_class(p, "class", class, r);
-    if (!err && def)
-        err = parse_class(p, "default", def, r);
     struct qos_error e;
-    if (!err && qos_request_check_head(r, &e))
-        err = wrong(p, "%s", e.text);
-    return err;
+    if (err || (err = parse_cmd(p, cmd, r)) || (err = parse_port(p, port, r)) ||
+        (err = parse_object(p, object, class, def, r)) ||
+        (class && (err = parse_class(p, "class", class, r))) ||
+        (def && (err = parse_class(p, "default", def, r))))
+        return err;
+    return qos_request_check_head(r, &e) ? wrong(p, "%s", e.text) : 0;
 }
 
 static bool
@@ -399,14 +395,13 @@ qos_request_parse(struct qos_request *r, const struct qos_sched *sched, const ch
     struct qos_request tmp = {.sched = sched};
     struct qos_slots seen = {0};
     p.why[0] = '\0';
-    int err = split(&p, args);
-    err = err ? err : check_keys(&p, &tmp);
-    err = err ? err : parse_frame(&p, &tmp);
-    for (unsigned i = 0; !err && i < p.n; i++) {
-        if (!p.pairs[i].used)
-            err = parse_pair(&p, &p.pairs[i], &tmp, &seen);
-    }
-    err = err ? err : complete(&p, &tmp, &seen);
+    int err;
+    if ((err = split(&p, args)) || (err = check_keys(&p, &tmp)) || (err = parse_frame(&p, &tmp)))
+        return err;
+    for (unsigned i = 0; i < p.n; i++)
+        if (!p.pairs[i].used && (err = parse_pair(&p, &p.pairs[i], &tmp, &seen)))
+            return err;
+    err = complete(&p, &tmp, &seen);
     if (!err)
         *r = tmp;
     return err;

@@ -304,11 +304,11 @@ qos_request_decode(struct qos_request *r, const uint8_t *content, size_t n, stru
     struct qos_request tmp = {0};
     if (n < HEAD)
         return bad_len(e, "a QoS request");
-    int err = decode_head(&tmp, &rd, e);
-    err = err ? err : qos_values_decode(&tmp, &rd, false, e);
-    if (!err)
-        *r = tmp;
-    return err;
+    int err;
+    if ((err = decode_head(&tmp, &rd, e)) || (err = qos_values_decode(&tmp, &rd, false, e)))
+        return err;
+    *r = tmp;
+    return 0;
 }
 
 /* ----------------------------------------------------------------- encoding */

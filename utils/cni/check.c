@@ -83,14 +83,12 @@ check_inside(struct cni *c)
     struct links *there = NULL;
     struct link_there it = {0};
     int netns = -1, index = -1;
-    int err = link_open_netns(c, &netns);
-    err = err ? err : link_open(c, netns, &there);
-    err = err ? err : check_interface(c, there, &it, &index);
-    err = err ? err : check_addresses(c, there, &it, index);
+    bool failed = link_open_netns(c, &netns) || link_open(c, netns, &there) ||
+                  check_interface(c, there, &it, &index) || check_addresses(c, there, &it, index);
     link_close(there);
     if (netns >= 0)
         close(netns);
-    return err;
+    return failed ? -1 : 0;
 }
 
 static int
@@ -99,9 +97,9 @@ check_host(struct cni *c)
     struct attachment names;
     struct links *here = NULL;
     struct link_there it;
-    int err = attach_name(c, c->id, c->ifname, &names);
-    err = err ? err : link_open(c, -1, &here);
-    int found = err ? -1 : attach_find_host(c, here, &names, &it);
+    if (attach_name(c, c->id, c->ifname, &names) || link_open(c, -1, &here))
+        return -1;
+    int found = attach_find_host(c, here, &names, &it);
     link_close(here);
     return found > 0   ? 0
            : found < 0 ? -1
@@ -113,9 +111,10 @@ static int
 check_queues(struct cni *c, struct node_switch *s, const char *name, uint32_t no)
 {
     static struct result r;
-    int err = port_check_rates(c, s, no);
-    err = err ? err : result_read(c, "prevResult", c->conf.prev, &r);
-    return err ? err : rules_check(c, s, name, no, &r);
+    return port_check_rates(c, s, no) || result_read(c, "prevResult", c->conf.prev, &r) ||
+                   rules_check(c, s, name, no, &r)
+               ? -1
+               : 0;
 }
 
 static int
@@ -124,13 +123,13 @@ check_port(struct cni *c)
     struct attachment names;
     struct node_switch *s = NULL;
     uint32_t no = 0;
-    int err = attach_name(c, c->id, c->ifname, &names);
-    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &s);
-    int found = err ? -1 : port_find(c, s, names.host, &no);
-    err = found > 0 ? check_queues(c, s, names.host, no)
-          : found == 0
-              ? cni_fail(c, CNI_DIFFERS, "interface %s is no port of the switch", names.host)
-              : -1;
+    if (attach_name(c, c->id, c->ifname, &names) || port_open_switch(c, CNI_TRY_AGAIN, &s))
+        return -1;
+    int found = port_find(c, s, names.host, &no);
+    int err = found > 0 ? check_queues(c, s, names.host, no)
+              : found == 0
+                  ? cni_fail(c, CNI_DIFFERS, "interface %s is no port of the switch", names.host)
+                  : -1;
     port_close_switch(s);
     return err;
 }
@@ -141,10 +140,8 @@ cni_check(struct cni *c)
     json_t *none;
     if (!c->conf.prev)
         return cni_fail(c, CNI_BAD_CONFIG, "CHECK needs prevResult, what ADD has printed");
-    int err = check_inside(c);
-    err = err ? err : check_host(c);
-    err = err ? err : check_port(c);
-    return err ? err : ipam_run(c, "CHECK", &none);
+    return check_inside(c) || check_host(c) || check_port(c) || ipam_run(c, "CHECK", &none) ? -1
+                                                                                            : 0;
 }
 
 int

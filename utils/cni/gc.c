@@ -83,27 +83,21 @@ remove_all(struct cni *c, struct links *here, struct node_switch *s, const struc
 int
 cni_gc(struct cni *c)
 {
+    if (!c->conf.valid)
+        return cni_fail(c, CNI_BAD_CONFIG, "GC needs cni.dev/valid-attachments, a list");
     struct stale stale = {c->conf.name, json_object()};
     struct links *here = NULL;
     struct node_switch *s = NULL;
     json_t *none;
-    int err = c->conf.valid
-                  ? 0
-                  : cni_fail(c, CNI_BAD_CONFIG, "GC needs cni.dev/valid-attachments, a list");
-    err = err ? err : note_valid(c, &stale);
-    err = err ? err : link_open(c, -1, &here);
-    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &s);
-    err = err ? err : link_each(c, here, note_link, &stale);
-    err = err ? err : port_each(c, s, note_port, &stale);
-    err = err ? err : remove_all(c, here, s, &stale);
+    bool failed = note_valid(c, &stale) || link_open(c, -1, &here) ||
+                  port_open_switch(c, CNI_TRY_AGAIN, &s) || link_each(c, here, note_link, &stale) ||
+                  port_each(c, s, note_port, &stale) || remove_all(c, here, s, &stale);
     port_close_switch(s);
     link_close(here);
     json_decref(stale.names);
-    if (!c->conf.valid)
-        return err;
     const struct cni_error first = c->error;
-    if (ipam_run(c, "GC", &none) && !err)
+    if (ipam_run(c, "GC", &none) && !failed)
         return -1;
     c->error = first;
-    return err;
+    return failed ? -1 : 0;
 }
