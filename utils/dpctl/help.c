@@ -91,7 +91,8 @@ help_print_all(void)
            "Fields and constants may have the specification's names or BOFUSS's short ones.\n");
 }
 
-void
+/* What the row says beyond its line of help: its text, its keys. */
+static void
 help_body(struct of_wr *w, const struct command *k)
 {
     if (k->text)
@@ -138,4 +139,59 @@ help_command(struct ctx *c, const struct command *k)
         w.len--;
     of_printf(&w, "\n\nManual page: dpctl-%s(1)", registry_page(k)->name);
     return view_line(c, &w);
+}
+
+/* ------------------------------------------------------------------ JSON */
+
+static struct of_json json;
+
+static void
+json_option(char letter, const char *name, const char *argument, const char *help)
+{
+    of_json_object(&json, NULL);
+    of_json_text(&json, "name", name);
+    of_json_string(&json, "letter", &letter, letter != 0);
+    of_json_text(&json, "argument", argument);
+    of_json_text(&json, "help", help);
+    of_json_end_object(&json);
+}
+
+static void
+json_command(const struct command *k)
+{
+    struct of_wr w = of_wr_grow(1 << 20);
+    const struct page *page = registry_page(k);
+    help_body(&w, k);
+    of_json_object(&json, NULL);
+    of_json_text(&json, "name", k->name);
+    of_json_text(&json, "alias", k->alias);
+    of_json_text(&json, "title", page->title);
+    of_json_text(&json, "page", page->name);
+    of_json_text(&json, "arguments", k->args);
+    of_json_text(&json, "help", k->help);
+    of_json_string(&json, "text", (const char *)w.buf, w.len);
+    of_json_text(&json, "as", k->as);
+    of_json_bool(&json, "scheduler", k->sched);
+    of_json_text(&json, "examples", k->examples);
+    of_json_end_object(&json);
+    of_wr_free(&w);
+}
+
+void
+help_print_json(void)
+{
+    struct of_wr w = of_wr_grow(1 << 24);
+    const struct command *k;
+    json = of_json(&w);
+    of_json_object(&json, NULL);
+    of_json_array(&json, "options");
+    options_each(json_option);
+    of_json_end_array(&json);
+    of_json_array(&json, "commands");
+    for (size_t i = 0; (k = registry_at(i)); i++)
+        json_command(k);
+    of_json_end_array(&json);
+    of_json_end_object(&json);
+    printf("%.*s\n", (int)w.len, (const char *)w.buf);
+    of_wr_free(&w);
 }

@@ -10,10 +10,10 @@ void help_print(void);
 /* dpctl --help=all, on stdout: every command and option. */
 void help_print_all(void);
 
+/* dpctl --help=json, on stdout: the options and all commands, of which scripts/man-rows makes manual pages. */
+void help_print_json(void);
+
 /* dpctl help COMMAND, on stdout. */
 enum status help_command(struct ctx *c, const struct command *command);
-
-/* What a command's row says beyond its line of help: its text, its keys. */
-void help_body(struct of_wr *w, const struct command *command);
 
 #endif

@@ -3,7 +3,6 @@
 #include "complete.h"
 #include "foreign.h"
 #include "help.h"
-#include "manual.h"
 #include "options.h"
 #include "registry.h"
 
@@ -234,18 +233,16 @@ show_help(struct invocation *v, char **words, int n)
     const char *format = v->help && *v->help ? v->help : "text";
     if (c->json && (!n || (n == 1 && !strcmp(words[0], "help"))))
         format = "json";
+    if (!strcmp(format, "json")) {
+        help_print_json();
+        return DPCTL_OK;
+    }
     if (!strcmp(format, "all") || (n && !strcmp(words[n - 1], "all") && asks_for_help(words, n))) {
         help_print_all();
         return DPCTL_OK;
     }
     if (strcmp(format, "text"))
-        return manual_print(format)
-                   ? DPCTL_OK
-                   : say_usage(
-                         c,
-                         "--help must be alone or --help=text, all, man, man-SUBJECT (man-flow), "
-                         "markdown, schedulers or json, not '%s'",
-                         format);
+        return say_usage(c, "--help must be alone or --help=text, all or json, not '%s'", format);
     if (n && !registry_find(words[0]) && (remote_is_address(words[0]) || is_name(words[0]))) {
         words++;
         n--;

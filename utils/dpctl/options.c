@@ -49,8 +49,7 @@ static const struct row {
     STREAM_TLS_OPTIONS(TLS_ROW){
         'h', "help", "[=FORMAT]",
         "the first commands; behind a command, what the command takes; FORMAT:\n"
-        "text, all (every command), man, man-SUBJECT (man-flow), markdown,\n"
-        "json, or schedulers, a manual's section for profiles",
+        "text, all (every command) or json",
         TEXT, AT(help)},
     {'V', "version", NULL, "dpctl's version", FLAG, AT(version)},
 };

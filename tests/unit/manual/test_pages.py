@@ -161,11 +161,11 @@ class Dpctl(unittest.TestCase):
             named = re.findall(r'\.BR dpctl-(\w+) \(1\)', page.split('.SH SEE ALSO')[1])
             self.assertEqual(sorted(named), sorted(self.pages.keys() - {name}))
 
-    def test_a_page_that_is_not_there(self):
-        done = subprocess.run([PROGRAMS['dpctl'], '--help=man-flows'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    def test_a_format_that_is_not_there(self):
+        done = subprocess.run([PROGRAMS['dpctl'], '--help=man'], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=60, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout), (2, ''))
-        self.assertIn('man-SUBJECT', done.stderr)
+        self.assertIn("text, all or json, not 'man'", done.stderr)
 
     def test_every_line_of_every_commands_help(self):
         """The keys among them; a paragraph that two commands have is in the page once."""
