@@ -307,10 +307,11 @@ new_room(const struct classifier *c, uint32_t masks)
     r->list = new_list(old + blocks);
     while (r->n_block < blocks && (r->block[r->n_block] = new_block(MASK_BLOCK)))
         r->n_block++;
-    if (r->in && r->run && r->list && r->n_block == blocks)
-        return r;
-    free_room(r);
-    return NULL;
+    if (!r->in || !r->run || !r->list || r->n_block < blocks) {
+        free_room(r);
+        return NULL;
+    }
+    return r;
 }
 
 static int

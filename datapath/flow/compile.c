@@ -56,7 +56,7 @@ take_instruction(const struct compile_env *env, const struct of_tagged *t, struc
     case OFPIT_GOTO_TABLE: {
         uint8_t id = ((const struct of_instr_goto_table *)t)->table_id;
         if (id <= env->table_id || id >= env->n_tables)
-            return OF_BAD_INSTRUCTION(BAD_TABLE_ID);
+            return OF_BAD_INSTRUCTION(BAD_TABLE_ID); /* LCOV_EXCL_LINE: features refuse it */
         p->head.goto_table = id;
         return 0;
     }

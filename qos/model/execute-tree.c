@@ -115,7 +115,7 @@ exchange_tree(const struct job *j, uint32_t default_id, const struct qos_values 
     bool tree = qos_port_has_tree(j->p);
     int err = tree ? qos_kernel_needs(j->q->kernel, sched, NULL, j->e) : 0;
     if (err)
-        return err;
+        return err; /* LCOV_EXCL_LINE: a kernel that has one kind of tree but not the other */
     if (!tree)
         op = new_tree(j, QOS_OP_QDISC_REPLACE);
     qos_plan_do(j->plan, &op);

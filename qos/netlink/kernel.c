@@ -212,7 +212,7 @@ apply_steering(struct qos_kernel *k, const struct qos_op *op, uint8_t *state, st
     if (op->kind != QOS_OP_QDISC_CHANGE)
         err = netlink_call(nl_of(k), netlink_op_message(op), NULL, NULL, &why);
     if (band && (err ? netlink_op_adds(op) && !had : del))
-        netlink_steer_del(nl_of(k), op->ifindex, band);
+        netlink_steer_del(nl_of(k), op->ifindex, band); /* LCOV_EXCL_LINE: a kernel with mq */
     *state = state_after(err, err);
     return err ? op_refused(op, &why, false, e) : 0;
 }
@@ -282,7 +282,7 @@ apply_batch(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *s
             i++;
     } else {
         for (size_t m = i; msgs && m--;)
-            nlmsg_free(msgs[m]);
+            nlmsg_free(msgs[m]); /* LCOV_EXCL_LINE: no memory */
     }
     free(msgs);
     return op_refused(&ops[i < n ? i : n - 1], &why, false, e);
@@ -373,7 +373,7 @@ read_object(struct nlmsghdr *h, struct qos_object *o, int *ifindex)
     if (tb[TCA_STATS2])
         read_stats(tb[TCA_STATS2], o);
     if (netlink_is_stand_in(o))
-        o->handle = 0;
+        o->handle = 0; /* LCOV_EXCL_LINE: luck: in the middle of a change */
     return true;
 }
 
@@ -463,7 +463,9 @@ root(struct qos_kernel *k, int ifindex, uint32_t parent, struct qos_object *out,
     int err = get(k, RTM_GETQDISC, ifindex, 0, parent, out, &why);
     if (!err && out->sched && out->sched->classful && qos_handle_in_tree(out->handle) &&
         out->parent == (QOS_HANDLE_TX_QUEUES | ((out->handle >> 16) - 1)))
+        /* LCOV_EXCL_START: tests/netns/test_qos_trees.py in the test kernel, which has mq */
         err = netlink_steer_get(nl_of(k), ifindex, (out->handle >> 16) - 1, &out->steered, &why);
+    /* LCOV_EXCL_STOP */
     if (!err && out->sched && out->handle == QOS_HANDLE_TREE &&
         netlink_default_place(out->sched) != DEFAULT_OPTION) {
         err = netlink_filter_get(nl_of(k), ifindex, out->handle, &class, &why);
@@ -494,8 +496,7 @@ has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values
     struct nlattr *stab;
     if (!msg || nla_put_string(msg, TCA_KIND, kind) || !(stab = nla_nest_start(msg, TCA_STAB)) ||
         nla_put_u16(msg, TCA_STAB_DATA, 0)) {
-        if (msg)
-            nlmsg_free(msg);
+        nlmsg_free(msg);
         return -ENOMEM;
     }
     nla_nest_end(msg, stab);

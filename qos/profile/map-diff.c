@@ -142,7 +142,7 @@ learn(struct of_parse *p, const struct of_list *flows, struct known **out)
         v[i] = (struct known){flow_key(p, f->table_id, f->priority, &f->match),
                               flow_does(p, &f->instructions), f->cookie, f, false};
         if (!v[i].key || !v[i].does)
-            v = NULL;
+            v = NULL; /* LCOV_EXCL_LINE: no memory */
     }
     if (!v)
         return -ENOMEM;

@@ -299,16 +299,16 @@ make_tree(struct compiler *c)
     int err;
     for (struct policy *a = c->v; a < end; a++)
         if ((err = check_twins(c, a)) || (err = number(c, a)) || (err = find_parent(c, a)))
-            return err;
+            return err; /* LCOV_EXCL_LINE: no memory */
     for (struct policy *a = c->v; a < end; a++) {
         if ((err = check_depth(c, a)))
-            return err;
+            return err; /* LCOV_EXCL_LINE: no memory */
         circle |= a->depth > DEPTH_MAX;
     }
     for (struct policy *a = c->v; a < end && !circle; a++) {
         a->bits = bits_of(&a->guarantee, whole(c, a, false));
         if ((err = check_limit(c, a)) || (err = check_sum(c, a)))
-            return err;
+            return err; /* LCOV_EXCL_LINE: no memory */
         warn_latency(c, a);
     }
     return 0;

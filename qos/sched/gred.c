@@ -56,7 +56,7 @@ qos_gred_derive(const struct qos_values *v, unsigned dp, struct qos_precedence *
 {
     unsigned slot = QOS_PRECEDENCE_SLOT(dp);
     if (!qos_has(v, slot))
-        return false;
+        return false; /* LCOV_EXCL_LINE: asked for those that are there */
     *p = qos_precedence_get(&v->v[slot]);
     uint64_t burst = (2ull * p->min + p->max) / (3 * AVPKT);
     struct qos_red_of of = {QOS_RANGE(p->min, p->max), .avpkt = AVPKT, .burst = burst ? burst : 1,

@@ -55,6 +55,10 @@ class Config(unittest.TestCase):
         self.assertEqual(status, 0, said)
         self.assertIn('ok: 3 ports, 1 of them with queues, 1 set of rules', out)
 
+    def test_queues_of_what_enters(self):
+        wanted = 'listen = punix:/tmp/x\n[port v1]\nqueue = in\nqueue = htb class=0,rate=1mbit\n'
+        self.assertEqual(self.check(wanted), (0, []))
+
     def test_each_key_is_an_option(self):
         """The same wrong value is refused with the same sentence"""
         page = run('--help=conf')[1].replace('\\-', '-')

@@ -284,6 +284,40 @@ the_way_stays(void **state)
     assert_int_equal(qos_map_way(&parse, &beside, &in_table), 0);
     assert_string_equal(beside.then, "goto:1"); /* its set has none */
     assert_int_equal(qos_map_next(&beside), 1);
+    struct of_flow_stats to_port = {.cookie = qos_map_cookie("a")}, *only = &to_port;
+    assert_int_equal(of_parse_instruction(&parse, "apply:output=2", &to_port.instructions), 0);
+    in_table = (struct of_list){.n = 1, .v = (void **)&only};
+    inherits.then = NULL;
+    assert_int_equal(qos_map_way(&parse, &inherits, &in_table), 0);
+    assert_string_equal(inherits.then, "output:2");
+}
+
+static void
+names_and_queues(void **state)
+{
+    struct of_flow_stats f = {0};
+    assert_string_equal(qos_map_set_name(&parse, qos_map_cookie("hosts:3")), "hosts:3");
+    assert_int_equal(of_parse_instruction(&parse, "goto:1", &f.instructions), 0);
+    assert_int_equal(of_parse_instruction(&parse, "apply:queue=7,output=2", &f.instructions), 0);
+    assert_int_equal(qos_map_queue(&f), 7);
+}
+
+/* Flows of a set that no rule makes, in two tables: each is told, and by its table. */
+static void
+odd_flows(void **state)
+{
+    struct of_flow_stats f[2] = {{.table_id = 3, .cookie = qos_map_cookie("a"), .priority = 5},
+                                 {.table_id = 0, .cookie = qos_map_cookie("a"), .priority = 5}};
+    struct of_list two = {.n = 2, .v = (void *[]){&f[0], &f[1]}};
+    struct qos_map_reads read;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(of_parse_match(&parse, "metadata=3", &f[i].match), 0);
+        assert_int_equal(of_parse_instruction(&parse, "goto:7", &f[i].instructions), 0);
+    }
+    assert_int_equal(qos_map_read(&parse, &two, &read), 0);
+    assert_int_equal(read.n, 2);
+    assert_int_equal(read.v[0].table, 0);
+    assert_int_equal(read.v[1].table, 3);
 }
 
 static void
@@ -301,6 +335,7 @@ rules_as_typed(void **state)
         "queue=7,dscp=ef,in_port=local",
         "queue=9,dscp=cs1,remark=le,set_pcp=1",
         "queue=5,app=quic,prio=77",
+        "queue=6,dscp=va,dscp=ef,tcp=7-8",
         "queue=5,dscp=ef,ecn=ect1,ecn=ce,ip_proto=47,src=fd00::1,dst=fd00::2",
     };
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
@@ -323,8 +358,8 @@ main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(wrong_rules),    TEST(many_ports),    TEST(protocols),
-        TEST(answers),        TEST(sets),          TEST(a_set_moves),
-        TEST(somebody_elses), TEST(the_way_stays), TEST(rules_as_typed)};
+        TEST(wrong_rules),    TEST(many_ports),       TEST(protocols),      TEST(answers),
+        TEST(sets),           TEST(a_set_moves),      TEST(somebody_elses), TEST(the_way_stays),
+        TEST(rules_as_typed), TEST(names_and_queues), TEST(odd_flows)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

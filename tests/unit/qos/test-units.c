@@ -121,6 +121,19 @@ formats(void **state)
     assert_string_equal(qos_format_ppm(0, b), "0%");
 }
 
+/* What is as tc means it, and perhaps not as its writer does. */
+static void
+doubts(void **state)
+{
+    assert_false(qos_rate_doubt("rate", "5mbit", why, sizeof why));
+    assert_true(qos_rate_doubt("rate", "5bps", why, sizeof why));
+    assert_string_equal(
+        why, "rate=5bps is 40bit: bps are bytes per second, as for tc; write 5bit, or 40bit if "
+             "you mean that");
+    assert_true(qos_rate_doubt("rate", "20", why, sizeof why));
+    assert_non_null(strstr(why, "write 20mbit"));
+}
+
 /* Any value, formatted and parsed, is itself. */
 static void
 round_trips(void **state)
@@ -169,7 +182,7 @@ main(void)
         cmocka_unit_test(rates),   cmocka_unit_test(sizes),
         cmocka_unit_test(times),   cmocka_unit_test(shares_and_numbers),
         cmocka_unit_test(formats), cmocka_unit_test(round_trips),
-        cmocka_unit_test(slots),
+        cmocka_unit_test(slots),   cmocka_unit_test(doubts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -175,6 +175,7 @@ test_experimenters(void **state)
         {"apply:experimenter=0x514f5347:0000000100000000", OF_BAD_ACTION(BAD_EXPERIMENTER)},
         {"write:experimenter=0x514f5346:0000000100000000", OF_BAD_ACTION(UNSUPPORTED_ORDER)},
         {"write:experimenter=0x514f5346:0000000200000000", OF_BAD_ACTION(BAD_EXP_TYPE)},
+        {"apply:push_vlan=0x1234", OF_BAD_ACTION(BAD_ARGUMENT)},
     };
     struct tables_ops ops = {.env = {.port_ok = any_id, .group_ok = any_id, .meter_ok = any_id},
                              .removed = ignore_removed};
@@ -182,6 +183,7 @@ test_experimenters(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (try_flow(t, 1, rows[i].actions) != rows[i].err)
             fail_msg("%s", rows[i].actions);
+    assert_int_equal(try_flow(t, 0, "goto:1"), OF_BAD_INSTRUCTION(UNSUP_INST)); /* twice */
     tables_free(t);
     rcu_turn();
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group-mods that must be refused: bad fields, circles and chains that are too deep. */
+#include <flow/refs.h>
 #include <group/groups.h>
 #include <shared/rcu.h>
 
@@ -275,6 +276,20 @@ test_limits(void **state)
     assert_int_equal(mod(OFPGC_ADD, OFPGT_ALL, 1, 0, NULL), full);
 }
 
+/* Ids that nobody refers to any more are freed after a while, the others stay. */
+static void
+unused_references_go(void **state)
+{
+    struct refs t;
+    refs_init(&t);
+    refs_get(&t, 1)->buckets = 1;
+    for (uint32_t id = 2; id < 10000; id++)
+        assert_non_null(refs_get(&t, id));
+    assert_true(t.tab.used < 2000);
+    assert_int_equal(refs_find(&t, 1)->buckets, 1);
+    refs_free(&t);
+}
+
 int
 main(void)
 {
@@ -289,6 +304,7 @@ main(void)
         TEST(refused),
         TEST(too_large),
         TEST(limits),
+        cmocka_unit_test(unused_references_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,11 +248,47 @@ test_remark_leaves_others(void **state)
     meters_free(m);
 }
 
+/* AF11 becomes AF12, and AF13 remains: in the packet, and where it is only looked at. */
+static void
+test_remark(void **state)
+{
+    struct of_band_dscp_remark b = {.row = of_tag_row(&of_list_bands, OFPMBT_DSCP_REMARK),
+                                    .rate = 1,
+                                    .burst_size = 1,
+                                    .prec_level = 1};
+    void *v[] = {&b};
+    struct of_meter_mod req = {.command = OFPMC_ADD,
+                               .flags = OFPMF_KBPS | OFPMF_BURST,
+                               .meter_id = 1,
+                               .bands = {.n = 1, .v = v}};
+    uint8_t bytes[1514] = {[12] = 8, [14] = 0x45, [15] = 10 << 2, [16] = 5, [17] = 220, [23] = 253};
+    struct packet p = {.data = bytes, .len = sizeof bytes, .wire_len = sizeof bytes};
+    struct band_look looks[METER_MAX_BANDS];
+    struct meters *m = meters_new(1);
+    int band;
+    assert_int_equal(meters_mod(m, &req, 0), 0);
+    struct meter *mt = meters_find(m, 1);
+    packet_parse(&p, 1);
+    assert_int_equal(p.key.ip_dscp, 10);
+    assert_int_equal(meter_look(mt, &p, SEC, looks, &band), 0);
+    assert_int_equal(band, -1);
+    while (!meters_counter(m, mt, 0).packets)
+        assert_int_equal(meter_run(mt, 0, &p, SEC), 0);
+    assert_int_equal(bytes[15] >> 2, 12);
+    assert_int_equal(meter_look(mt, &p, SEC, looks, &band), 0);
+    assert_int_equal(band, 0);
+    assert_true(looks[0].exceeded);
+    assert_int_equal(meter_run(mt, 0, &p, SEC), 0);
+    assert_int_equal(bytes[15] >> 2, 14);
+    meters_free(m);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_remark_leaves_others),
+        cmocka_unit_test(test_remark),
         cmocka_unit_test(test_rates),
         cmocka_unit_test(test_bursts_of_workers),
         cmocka_unit_test(test_bursts),

@@ -94,6 +94,35 @@ test_unsupported(void **state)
 #undef REFUSED
 }
 
+/* Of the request's property of this type, an id that no table can have. */
+static void
+refused_id(uint16_t type, uint32_t id)
+{
+    struct table_features_wire *w = calloc(1, sizeof *w);
+    struct table_features all, back;
+    table_features_all(&all, 5, N_TABLES, 1000);
+    table_features_write(&all, 5, 3, w);
+    for (uint32_t i = 0; i < w->body.properties.n; i++) {
+        struct of_tfp_oxmids *p = w->body.properties.v[i]; /* or of_tfp_typeids, which is alike */
+        if (p->row->type == type)
+            p->ids.v[0].id = id;
+    }
+    assert_int_equal(table_features_read(&w->body, &all, &back),
+                     OF_TABLE_FEATURES_FAILED(BAD_ARGUMENT));
+    free(w);
+}
+
+static void
+test_ids_refused(void **state)
+{
+    const uint32_t basic = (uint32_t)OFPXMC_OPENFLOW_BASIC << 16;
+    refused_id(OFPTFPT_INSTRUCTIONS, 64);
+    refused_id(OFPTFPT_WRITE_ACTIONS, 0xfffe);
+    refused_id(OFPTFPT_MATCH, 0x1234 << 16 | OXM_in_port << 9 | 4);
+    refused_id(OFPTFPT_MATCH, basic | OXM_N << 9 | 4);
+    refused_id(OFPTFPT_MATCH, basic | OXM_in_port << 9 | 3);
+}
+
 static void
 test_pipeline(void **state)
 {
@@ -150,7 +179,7 @@ main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_required_pcp),       cmocka_unit_test(test_all_round_trip),
         cmocka_unit_test(test_subsets_round_trip), cmocka_unit_test(test_unsupported),
-        cmocka_unit_test(test_pipeline),
+        cmocka_unit_test(test_ids_refused),        cmocka_unit_test(test_pipeline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

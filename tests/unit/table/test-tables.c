@@ -171,6 +171,8 @@ test_refused(void **state)
     assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
     flow(&f, OFPFC_ADD, 1, 10, 2)->table_id = 4;
     assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
+    flow(&f, OFPFC_MODIFY, 1, 10, 2)->table_id = 4;
+    assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_TABLE_ID));
     flow(&f, OFPFC_ADD, 1, 10, 2)->flags = 1 << 9;
     assert_int_equal(mod(x, &f, 0), OF_FLOW_MOD_FAILED(BAD_FLAGS));
     flow(&f, OFPFC_ADD, 1, 10, 200);
@@ -515,6 +517,29 @@ test_each_deleted(void **state)
     assert_int_equal(tables_get(x->t, 0)->flows.n_flows, 2);
 }
 
+/* What changed since then, as far as it is asked for and known. */
+static void
+test_change_tells(void **state)
+{
+    struct fixture *x = *state;
+    struct fm f;
+    struct change_tells to[CHANGES_TOLD];
+    unsigned long from = tables_changes(x->t);
+    for (uint32_t i = 1; i <= 3; i++) {
+        flow(&f, OFPFC_ADD, i, 10, 2);
+        assert_int_equal(mod(x, &f, 0), 0);
+    }
+    assert_int_equal(tables_change_tells(x->t, from, to, CHANGES_TOLD), 3);
+    assert_int_equal(tables_change_tells(x->t, from, to, 2), -1);
+    for (uint32_t i = 4; i <= 600; i++) { /* more than the log's last block has */
+        flow(&f, OFPFC_ADD, i, 10, 2);
+        assert_int_equal(mod(x, &f, 0), 0);
+    }
+    from = tables_changes(x->t) - 150;
+    assert_int_equal(tables_change_tells(x->t, from, to, CHANGES_TOLD), 150);
+    assert_int_equal(tables_change_tells(x->t, from - 1000, to, CHANGES_TOLD), -1);
+}
+
 int
 main(void)
 {
@@ -526,7 +551,7 @@ main(void)
         T(test_final_counters),   T(test_removed_while_held),
         T(test_removed_in_order), T(test_no_room_for_a_larger_one),
         T(test_no_room_for_both), T(test_each_deleted),
-        T(test_modify_or_add),
+        T(test_modify_or_add),    T(test_change_tells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
