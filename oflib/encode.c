@@ -194,19 +194,13 @@ of_encode_body_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uin
 }
 
 int
-of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
-                       uint16_t mp, uint16_t flags, const void *body)
+of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, struct of_msg *m, uint16_t mp)
 {
-    const struct of_mp_row *row = d->mp(mp);
-    struct of_msg m = {.version = d->version,
-                       .type = type,
-                       .xid = xid,
-                       .row = d->msg(type),
-                       .mp = row,
-                       .mp_flags = flags,
-                       .body_row = type == d->multipart_request ? row->request : row->reply,
-                       .body = (void *)(uintptr_t)body};
-    return of_encode(w, &m);
+    m->version = d->version;
+    m->row = d->msg(m->type);
+    m->mp = d->mp(mp);
+    m->body_row = m->type == d->multipart_request ? m->mp->request : m->mp->reply;
+    return of_encode(w, m);
 }
 
 int
@@ -219,7 +213,9 @@ int
 of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp, uint16_t flags,
                     const void *body)
 {
-    return of_encode_multipart_as(&of_dialect_13, w, type, xid, mp, flags, body);
+    struct of_msg m = {
+        .type = type, .xid = xid, .mp_flags = flags, .body = (void *)(uintptr_t)body};
+    return of_encode_multipart_as(&of_dialect_13, w, &m, mp);
 }
 
 int

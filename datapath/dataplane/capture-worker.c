@@ -47,8 +47,7 @@ count_lost(struct worker *w, uint8_t wanted)
 
 __attribute__((noinline)) void
 capture_packet(struct worker *w, enum ofp_capture point, uint16_t reason,
-               const struct packet_at *at, const uint8_t *data, uint32_t len,
-               const struct virtio_net_hdr *vnet)
+               const struct packet_at *at, const struct packet_frame *frame)
 {
     const struct capture_set *set = w->capture;
     uint32_t snaplen = 0;
@@ -64,7 +63,7 @@ capture_packet(struct worker *w, enum ofp_capture point, uint16_t reason,
     }
     if (!wanted)
         return;
-    uint32_t n = len < snaplen ? len : snaplen;
+    uint32_t n = frame->len < snaplen ? frame->len : snaplen;
     struct capture_record *r = ring_reserve(w->captured, (uint32_t)sizeof *r + n, 0);
     if (!r) {
         count_lost(w, wanted);
@@ -73,16 +72,16 @@ capture_packet(struct worker *w, enum ofp_capture point, uint16_t reason,
     *r = (struct capture_record){.at = *at,
                                  .time = since_1970(),
                                  .serial = set->serial,
-                                 .len = len,
+                                 .len = frame->len,
                                  .n = n,
                                  .reason = reason,
                                  .wanted = wanted,
                                  .point = (uint8_t)point};
-    if (vnet) {
-        r->segment = vnet->gso_type ? vnet->gso_size : 0;
-        r->unfinished = vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
+    if (frame->vnet) {
+        r->segment = frame->vnet->gso_type ? frame->vnet->gso_size : 0;
+        r->unfinished = frame->vnet->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM;
     }
-    memcpy(r->data, data, n);
+    memcpy(r->data, frame->data, n);
     ring_publish(w->captured);
     w->to_tell = true;
 }
@@ -95,14 +94,15 @@ capture_received(struct worker *w, const struct port *port, const struct packet 
     if (port != dp_port(w->dp, at.in_port)) /* a shaper's: captured when it came in */
         return;
     for (unsigned i = 0; i < n; i++)
-        capture_packet(w, OFPCAP_IN, OFPCAP_NONE, &at, batch[i].data, batch[i].len, &batch[i].vnet);
+        capture_packet(w, OFPCAP_IN, OFPCAP_NONE, &at,
+                       &(struct packet_frame){batch[i].data, batch[i].len, 1, &batch[i].vnet});
 }
 
 static void
-dropped(void *ctx, enum drop_reason why, const struct packet_at *at, const uint8_t *data,
-        uint32_t len, const struct virtio_net_hdr *vnet)
+dropped(void *ctx, enum drop_reason why, const struct packet_at *at,
+        const struct packet_frame *frame)
 {
-    capture_packet(ctx, OFPCAP_DROP, (uint16_t)why, at, data, len, vnet);
+    capture_packet(ctx, OFPCAP_DROP, (uint16_t)why, at, frame);
 }
 
 void

@@ -38,14 +38,15 @@ drop_segment(const struct step *s, enum drop_reason why, const uint8_t *data, ui
     struct packet_at at = step_at(s, OFPP_CONTROLLER);
     struct worker *w = s->w;
     counter_add(&w->drops[why], 1);
-    drop_log_note(w->drop_log, why, &at, 1, data, len, NULL);
+    drop_log_note(w->drop_log, why, &at, &(struct packet_frame){data, len, 1, NULL});
 }
 
 __attribute__((noinline)) void
 pipeline_capture_now(const struct step *s, enum ofp_capture point, uint32_t out_port)
 {
     struct packet_at at = step_at(s, out_port);
-    capture_packet(s->w, point, OFPCAP_NONE, &at, s->p->data, s->p->len, &s->p->vnet);
+    capture_packet(s->w, point, OFPCAP_NONE, &at,
+                   &(struct packet_frame){s->p->data, s->p->len, 1, &s->p->vnet});
 }
 
 /* ------------------------------------------------------------------ to the controllers */

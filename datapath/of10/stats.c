@@ -11,8 +11,11 @@
 static int
 send_more(const struct of_msg *m, uint16_t type, const void *body, bool more, struct of_wr *w)
 {
-    return of_encode_multipart_as(&of_dialect_10, w, OFPT10_STATS_REPLY, m->xid, type,
-                                  more ? OFPMPF_REPLY_MORE : 0, body);
+    struct of_msg reply = {.type = OFPT10_STATS_REPLY,
+                           .xid = m->xid,
+                           .mp_flags = more ? OFPMPF_REPLY_MORE : 0,
+                           .body = (void *)(uintptr_t)body};
+    return of_encode_multipart_as(&of_dialect_10, w, &reply, type);
 }
 
 static int

@@ -22,18 +22,18 @@ write_slot(struct drop_slot *slot, const struct drop_sample *s)
 
 void
 drop_log_add(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-             uint32_t segments, const uint8_t *data, uint32_t len,
-             const struct virtio_net_hdr *vnet)
+             const struct packet_frame *frame)
 {
-    if (l->seen && data)
-        l->seen(l->ctx, why, at, data, len, vnet);
+    if (l->seen && frame->data)
+        l->seen(l->ctx, why, at, frame);
     if (l->now < l->next[why])
         return;
     l->next[why] = l->now + DROP_SAMPLE_NS;
-    struct drop_sample s = {.at = *at, .time = l->now, .len = len, .segments = segments};
-    if (data) {
-        s.n = len < sizeof s.data ? len : (uint32_t)sizeof s.data;
-        memcpy(s.data, data, s.n);
+    struct drop_sample s = {
+        .at = *at, .time = l->now, .len = frame->len, .segments = frame->segments};
+    if (frame->data) {
+        s.n = frame->len < sizeof s.data ? frame->len : (uint32_t)sizeof s.data;
+        memcpy(s.data, frame->data, s.n);
     }
     write_slot(&l->slot[why][l->n[why]++ % DROP_SAMPLES], &s);
 }

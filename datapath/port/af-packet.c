@@ -127,7 +127,7 @@ take_slot(struct rx_ring *r, uint32_t status, struct port *p, struct port_worker
             counter_add(&pw->rx_dropped, segments);
         else
             backend_rx_drop(p, pw, w, h->tp_len < ETH_HLEN ? DROP_malformed : DROP_too_long,
-                            segments, NULL, h->tp_len);
+                            &(struct packet_frame){NULL, h->tp_len, segments, NULL});
         return DROPPED;
     }
     if (status & TP_STATUS_VLAN_VALID) {

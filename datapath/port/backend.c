@@ -56,13 +56,13 @@ backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len)
 
 void
 backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_io *w,
-                enum drop_reason why, uint32_t segments, const uint8_t *data, uint32_t len)
+                enum drop_reason why, const struct packet_frame *frame)
 {
     struct packet_at at = PACKET_AT_NONE;
     at.in_port = p->config.port_no;
-    counter_add(&pw->rx_dropped, segments);
-    counter_add(&w->drops[why], segments);
-    drop_log_note(&w->drop_log, why, &at, segments, data, len, NULL);
+    counter_add(&pw->rx_dropped, frame->segments);
+    counter_add(&w->drops[why], frame->segments);
+    drop_log_note(&w->drop_log, why, &at, frame);
 }
 
 uint8_t *

@@ -216,7 +216,7 @@ int port_queue_fd(struct port_io *w, struct txq *q);
 
 /* data NULL: the frame was not read. */
 void backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_io *w,
-                     enum drop_reason why, uint32_t segments, const uint8_t *data, uint32_t len);
+                     enum drop_reason why, const struct packet_frame *frame);
 int backend_error(char *why, size_t why_len, int err, const char *what); /* returns -err */
 int backend_link_up(const char *name, bool need_ethernet, char *why, size_t why_len);
 void

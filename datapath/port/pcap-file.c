@@ -103,8 +103,8 @@ replay_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pack
         const struct pcap_pkthdr *h = r->head;
         r->head = NULL; /* what it points to stays until the next is read */
         if (h->caplen < ETH_HLEN || h->caplen != h->len || h->caplen > IO_FRAME_MAX) {
-            backend_rx_drop(p, pw, w, h->len > IO_FRAME_MAX ? DROP_too_long : DROP_malformed, 1,
-                            r->bytes, h->caplen);
+            backend_rx_drop(p, pw, w, h->len > IO_FRAME_MAX ? DROP_too_long : DROP_malformed,
+                            &(struct packet_frame){r->bytes, h->caplen, 1, NULL});
             continue;
         }
         memcpy(room, r->bytes, h->caplen);

@@ -48,8 +48,8 @@ capture_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct pac
         if (!room || pcap_next_ex(c->pcap, &h, &bytes) != 1)
             break;
         if (h->caplen < ETH_HLEN || h->caplen != h->len || h->caplen > IO_FRAME_MAX) {
-            backend_rx_drop(p, pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long, 1, bytes,
-                            h->caplen);
+            backend_rx_drop(p, pw, w, h->len < ETH_HLEN ? DROP_malformed : DROP_too_long,
+                            &(struct packet_frame){bytes, h->caplen, 1, NULL});
             continue;
         }
         memcpy(room, bytes, h->caplen);

@@ -387,8 +387,9 @@ port_rx(struct port *p, struct port_io *w, struct packet *out, unsigned max)
     unsigned n = p->backend->rx(p, pw, w, out, max);
     if (n && !port_receives(p))
         for (; n; --n)
-            backend_rx_drop(p, pw, w, DROP_port_down, packet_segments(&out[n - 1]), out[n - 1].data,
-                            out[n - 1].len);
+            backend_rx_drop(p, pw, w, DROP_port_down,
+                            &(struct packet_frame){out[n - 1].data, out[n - 1].len,
+                                                   packet_segments(&out[n - 1]), NULL});
     pw->given += n;
     if (!pw->given) /* dropped frames still occupy the ring */
         p->backend->rx_done(pw, load_acquire(&p->done));

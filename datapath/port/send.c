@@ -71,9 +71,9 @@ count_drop(const struct sending *s, const struct tx_item *it, enum drop_reason w
     counter_add(&s->pw->tx_dropped, it->segments);
     counter_add(&s->w->drops[why], it->segments);
     if (drop_log_wants(&s->w->drop_log, why)) {
-        uint32_t len;
-        const uint8_t *frame = whole_frame(s->w, it, &len);
-        drop_log_add(&s->w->drop_log, why, &at, it->segments, frame, len, &it->vnet);
+        struct packet_frame frame = {.segments = it->segments, .vnet = &it->vnet};
+        frame.data = whole_frame(s->w, it, &frame.len);
+        drop_log_add(&s->w->drop_log, why, &at, &frame);
     }
 }
 

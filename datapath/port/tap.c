@@ -40,7 +40,7 @@ tap_rx(struct port *p, struct port_worker *pw, struct port_io *w, struct packet 
             break;
         uint32_t len = (uint32_t)r - (uint32_t)sizeof out[n].vnet;
         if (r < (ssize_t)sizeof out[n].vnet + ETH_HLEN) {
-            backend_rx_drop(p, pw, w, DROP_malformed, 1, NULL, 0);
+            backend_rx_drop(p, pw, w, DROP_malformed, &(struct packet_frame){.segments = 1});
             continue;
         }
         backend_arena_take(&t->arena, room, len);

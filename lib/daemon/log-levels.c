@@ -50,33 +50,38 @@ similar(struct word w, const char *const *names, unsigned n)
     return NULL;
 }
 
+static const struct names {
+    const char *what;
+    const char *const *v;
+    unsigned n;
+} modules = {"module", log_module_names, LOG_MODULES_COUNT},
+  the_levels = {"level", log_level_names, LOG_LEVELS};
+
 /* "there is no level 'dbg': did you mean debug? There are error, warning, ..." */
 static void
-no_such(const char *what, struct word w, const char *const *names, unsigned n, char *why,
-        size_t size)
+no_such(const struct names *of, struct word w, char *why, size_t size)
 {
-    const char *near = similar(w, names, n);
+    const char *near = similar(w, of->v, of->n);
     size_t len = 0;
     char head[96];
-    snprintf(head, sizeof head, "there is no %s '%.*s': %s%s%sthere are ", what,
+    snprintf(head, sizeof head, "there is no %s '%.*s': %s%s%sthere are ", of->what,
              w.n < 24 ? (int)w.n : 24, w.p, near ? "did you mean " : "", near ? near : "",
              near ? "? " : "");
     *why = '\0';
     len = log_append(why, size, len, head);
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < of->n; i++) {
         len = log_append(why, size, len, i ? ", " : "");
-        len = log_append(why, size, len, names[i]);
+        len = log_append(why, size, len, of->v[i]);
     }
 }
 
 static bool
-find(const char *what, struct word w, const char *const *names, unsigned n, unsigned *out,
-     char *why, size_t size)
+find(const struct names *of, struct word w, unsigned *out, char *why, size_t size)
 {
-    for (*out = 0; *out < n; (*out)++)
-        if (is_word(w, names[*out]))
+    for (*out = 0; *out < of->n; (*out)++)
+        if (is_word(w, of->v[*out]))
             return true;
-    no_such(what, w, names, n, why, size);
+    no_such(of, w, why, size);
     return false;
 }
 
@@ -92,9 +97,9 @@ take_one(struct word w, uint8_t *levels, char *why, size_t size)
     if (equals)
         level = (struct word){equals + 1, w.n - module.n - 1};
     bool all = !equals || is_word(module, "all");
-    if (!all && !find("module", module, log_module_names, LOG_MODULES_COUNT, &m, why, size))
+    if (!all && !find(&modules, module, &m, why, size))
         return false;
-    if (!find("level", level, log_level_names, LOG_LEVELS, &l, why, size))
+    if (!find(&the_levels, level, &l, why, size))
         return false;
     if (all)
         memset(levels, (int)l, LOG_MODULES_COUNT);

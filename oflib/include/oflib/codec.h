@@ -58,8 +58,9 @@ int of_encode_multipart(struct of_wr *w, uint8_t type, uint32_t xid, uint16_t mp
 /* The same in a version of the caller's choice. */
 int of_encode_body_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
                       const void *body);
-int of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, uint8_t type, uint32_t xid,
-                           uint16_t mp, uint16_t flags, const void *body);
+/* m has type, xid, mp_flags and body; the rest is filled in. */
+int of_encode_multipart_as(const struct of_dialect *d, struct of_wr *w, struct of_msg *m,
+                           uint16_t mp);
 
 /* A single structure or list.  Decoding must consume exactly all bytes. */
 int of_encode_struct(struct of_wr *w, const struct of_struct_row *row, const void *body);

@@ -124,7 +124,8 @@ drop_packets(void *arg)
         struct packet_at at = {.cookie = i, .in_port = i, .out_port = i, .queue = i};
         memset(data, (int)(i & 0xff), sizeof data);
         log->now += DROP_SAMPLE_NS;
-        drop_log_note(log, DROP_meter, &at, 1, data, 1 + i % sizeof data, NULL);
+        drop_log_note(log, DROP_meter, &at,
+                      &(struct packet_frame){data, 1 + i % sizeof data, 1, NULL});
     }
     return NULL;
 }
@@ -167,8 +168,8 @@ test_drops(void **state)
 
 /* One sample a millisecond, of each reason; a watcher sees every packet. */
 static void
-count_seen(void *ctx, enum drop_reason why, const struct packet_at *at, const uint8_t *data,
-           uint32_t len, const struct virtio_net_hdr *vnet)
+count_seen(void *ctx, enum drop_reason why, const struct packet_at *at,
+           const struct packet_frame *frame)
 {
     ++*(unsigned *)ctx;
 }
@@ -181,8 +182,8 @@ test_drops_are_sampled(void **state)
     struct drop_sample s;
     unsigned seen = 0;
     for (int i = 0; i < 10; i++)
-        drop_log_note(log, DROP_ttl, &at, 1, NULL, 0, NULL);
-    drop_log_note(log, DROP_meter, &at, 1, NULL, 0, NULL);
+        drop_log_note(log, DROP_ttl, &at, &(struct packet_frame){.segments = 1});
+    drop_log_note(log, DROP_meter, &at, &(struct packet_frame){.segments = 1});
     assert_int_equal(log->n[DROP_ttl], 1);
     assert_int_equal(log->n[DROP_meter], 1);
     assert_true(drop_log_read(log, DROP_ttl, 0, &s));
@@ -190,8 +191,8 @@ test_drops_are_sampled(void **state)
     log->seen = count_seen;
     log->ctx = &seen;
     for (int i = 0; i < 10; i++)
-        drop_log_note(log, DROP_ttl, &at, 1, (const uint8_t *)"x", 1, NULL);
-    drop_log_note(log, DROP_ttl, &at, 1, NULL, 0, NULL); /* nothing to see */
+        drop_log_note(log, DROP_ttl, &at, &(struct packet_frame){(const uint8_t *)"x", 1, 1, NULL});
+    drop_log_note(log, DROP_ttl, &at, &(struct packet_frame){.segments = 1}); /* nothing to see */
     assert_int_equal(seen, 10);
     assert_int_equal(log->n[DROP_ttl], 1);
     free(log);

@@ -63,8 +63,7 @@ capture_watches(const struct capture_set *set, uint32_t port_no)
 
 /* Passes on a packet that somebody may capture.  reason: OFPCAP_NONE, or of OFPCAP_DROP */
 void capture_packet(struct worker *w, enum ofp_capture point, uint16_t reason,
-                    const struct packet_at *at, const uint8_t *data, uint32_t len,
-                    const struct virtio_net_hdr *vnet);
+                    const struct packet_at *at, const struct packet_frame *frame);
 /* What a port has just received. */
 void capture_received(struct worker *w, const struct port *port, const struct packet *batch,
                       unsigned n);

@@ -201,7 +201,8 @@ worker_drop(struct worker *w, enum drop_reason why, const struct packet *p,
 {
     uint32_t segments = packet_segments(p);
     counter_add(&w->drops[why], segments);
-    drop_log_note(w->drop_log, why, at, segments, p->data, p->len, &p->vnet);
+    drop_log_note(w->drop_log, why, at,
+                  &(struct packet_frame){p->data, p->len, segments, &p->vnet});
 }
 
 /* The same for a packet that has met no flow yet. */

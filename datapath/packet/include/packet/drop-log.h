@@ -28,6 +28,14 @@ struct packet_at {
         .cookie = UINT64_MAX, .in_port = OFPP_ANY, .out_port = OFPP_ANY, .table_id = OFPTT_ALL     \
     }
 
+/* A packet's bytes, and what they stand for. */
+struct packet_frame {
+    const uint8_t *data; /* NULL: not known */
+    uint32_t len;
+    uint32_t segments;                 /* 1, or a super-packet's */
+    const struct virtio_net_hdr *vnet; /* NULL: not known */
+};
+
 struct drop_sample {
     struct packet_at at;
     uint64_t time;     /* ns, as drop_log.now */
@@ -39,7 +47,7 @@ struct drop_sample {
 
 /* What is called for every drop while somebody captures drops. */
 typedef void drop_seen_fn(void *ctx, enum drop_reason why, const struct packet_at *at,
-                          const uint8_t *data, uint32_t len, const struct virtio_net_hdr *vnet);
+                          const struct packet_frame *frame);
 
 struct drop_slot {
     uint32_t sequence; /* odd: being written; 0: never */
@@ -57,8 +65,7 @@ struct drop_log {
 
 /* Use drop_log_note, or ask drop_log_wants. */
 void drop_log_add(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-                  uint32_t segments, const uint8_t *data, uint32_t len,
-                  const struct virtio_net_hdr *vnet);
+                  const struct packet_frame *frame);
 
 /* Whether drop_log_add would use the packet's bytes. */
 static inline bool
@@ -67,15 +74,13 @@ drop_log_wants(const struct drop_log *l, enum drop_reason why)
     return l->now >= l->next[why] || l->seen;
 }
 
-/* Worker: a packet was dropped.  segments: 1, or a super-packet's.  data NULL: its bytes are not
- * known. */
+/* Worker: a packet was dropped. */
 static inline void
 drop_log_note(struct drop_log *l, enum drop_reason why, const struct packet_at *at,
-              uint32_t segments, const uint8_t *data, uint32_t len,
-              const struct virtio_net_hdr *vnet)
+              const struct packet_frame *frame)
 {
     if (drop_log_wants(l, why))
-        drop_log_add(l, why, at, segments, data, len, vnet);
+        drop_log_add(l, why, at, frame);
 }
 
 /* Any thread: sample i (below DROP_SAMPLES, in no order).  False: there is none, or the worker is
