@@ -235,6 +235,36 @@ ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply
     return st;
 }
 
+const void *
+ask_all(uint16_t mp)
+{
+    static const struct of_mp_flow_request flows = {
+        .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
+    static const struct of_mp_port_request ports = {.port_no = OFPP_ANY};
+    static const struct of_mp_queue_request queues = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL};
+    static const struct of_mp_group_request groups = {.group_id = OFPG_ALL};
+    static const struct of_mp_meter_request meters = {.meter_id = OFPM_ALL};
+    switch (mp) {
+    case OFPMP_FLOW:
+    case OFPMP_AGGREGATE: return &flows;
+    case OFPMP_PORT_STATS: return &ports;
+    case OFPMP_QUEUE: return &queues;
+    case OFPMP_GROUP: return &groups;
+    case OFPMP_METER:
+    case OFPMP_METER_CONFIG: return &meters;
+    default: return NULL;
+    }
+}
+
+enum status
+ask_list(struct ctx *c, uint16_t mp, const void *body, struct of_list *list)
+{
+    struct of_msg reply;
+    enum status st = ask_multipart(c, mp, body ? body : ask_all(mp), &reply);
+    *list = st ? (struct of_list){0} : *(const struct of_list *)reply.body;
+    return st;
+}
+
 enum status
 ask_experimenter(struct ctx *c, uint32_t exp_type, struct of_bytes request, struct of_bytes *out)
 {

@@ -93,12 +93,11 @@ complete_queues(struct complete *k, size_t keep)
 void
 complete_tables(struct complete *k, size_t keep)
 {
-    struct of_msg reply;
-    if (!reach(k) || ask_multipart(k->c, OFPMP_TABLE, NULL, &reply))
+    struct of_list tables;
+    if (!reach(k) || ask_list(k->c, OFPMP_TABLE, NULL, &tables))
         return;
-    const struct of_list *tables = &((const struct of_mp_table_reply *)reply.body)->tables;
-    for (uint32_t i = 0; i < tables->n; i++) {
-        const struct of_table_stats *t = OF_AT(tables, i, struct of_table_stats);
+    for (uint32_t i = 0; i < tables.n; i++) {
+        const struct of_table_stats *t = OF_AT(&tables, i, struct of_table_stats);
         char help[40];
         snprintf(help, sizeof help, "%u flow entr%s", (unsigned)t->active_count,
                  t->active_count == 1 ? "y" : "ies");
@@ -110,24 +109,21 @@ complete_tables(struct complete *k, size_t keep)
 void
 complete_groups(struct complete *k, size_t keep)
 {
-    struct of_msg reply;
-    if (!reach(k) || ask_multipart(k->c, OFPMP_GROUP_DESC, NULL, &reply))
+    struct of_list groups;
+    if (!reach(k) || ask_list(k->c, OFPMP_GROUP_DESC, NULL, &groups))
         return;
-    const struct of_list *groups = &((const struct of_mp_group_desc_reply *)reply.body)->groups;
-    for (uint32_t i = 0; i < groups->n; i++)
-        offer_number(k, keep, OF_AT(groups, i, struct of_group_desc)->group_id, NULL);
+    for (uint32_t i = 0; i < groups.n; i++)
+        offer_number(k, keep, OF_AT(&groups, i, struct of_group_desc)->group_id, NULL);
 }
 
 void
 complete_meters(struct complete *k, size_t keep)
 {
-    struct of_mp_meter_request all = {.meter_id = OFPM_ALL};
-    struct of_msg reply;
-    if (!reach(k) || ask_multipart(k->c, OFPMP_METER_CONFIG, &all, &reply))
+    struct of_list meters;
+    if (!reach(k) || ask_list(k->c, OFPMP_METER_CONFIG, NULL, &meters))
         return;
-    const struct of_list *meters = &((const struct of_mp_meter_config_reply *)reply.body)->meters;
-    for (uint32_t i = 0; i < meters->n; i++)
-        offer_number(k, keep, OF_AT(meters, i, struct of_meter_config)->meter_id, NULL);
+    for (uint32_t i = 0; i < meters.n; i++)
+        offer_number(k, keep, OF_AT(&meters, i, struct of_meter_config)->meter_id, NULL);
 }
 
 /* ------------------------------------------------------------------ the system */

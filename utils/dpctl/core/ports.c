@@ -12,11 +12,7 @@
 enum status
 ports_ask(struct ctx *c, struct of_list *ports)
 {
-    struct of_msg reply;
-    enum status st = ask_multipart(c, OFPMP_PORT_DESC, NULL, &reply);
-    if (!st)
-        *ports = ((const struct of_mp_port_desc_reply *)reply.body)->ports;
-    return st;
+    return ask_list(c, OFPMP_PORT_DESC, NULL, ports);
 }
 
 const struct of_port *

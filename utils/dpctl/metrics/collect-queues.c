@@ -3,12 +3,7 @@
 #include "metrics-inside.h"
 
 #include <core/ask.h>
-#include <core/say.h>
 #include <queues/queues.h>
-
-#include <stdlib.h>
-
-#define DEFAULT_CLASS 0xfffe
 
 /* Is the port's root PRIO, ETS or CAKE?  Its bands or tins are queues that a dump does not list, only
  * what is below bands. */
@@ -33,7 +28,7 @@ label_queue(struct metrics *m, const char *label, uint32_t id)
 {
     if (!id)
         metrics_label(m, label, "root");
-    else if (id == DEFAULT_CLASS)
+    else if (id == QOS_CLASS_DEFAULT)
         metrics_label(m, label, "default");
     else
         metrics_label(m, label, "%u", (unsigned)id);
@@ -128,46 +123,6 @@ take_entry(uint64_t *v, const struct queue_node *n, bool first)
 
 /* -------------------------------------------------------------------- SERVICE */
 
-struct service {
-    uint64_t key;
-    const uint8_t *p;
-};
-
-static uint64_t
-key_of(uint32_t port, uint32_t class, bool in)
-{
-    return (uint64_t)port << 32 | (uint64_t)in << 31 | (class & 0xffff);
-}
-
-static int
-by_key(const void *a, const void *b)
-{
-    uint64_t x = ((const struct service *)a)->key, y = ((const struct service *)b)->key;
-    return x < y ? -1 : x > y;
-}
-
-static enum status
-ask_service(struct metrics *m, struct service **out, size_t *n)
-{
-    struct of_bytes data = {0};
-    bool refused;
-    *n = 0;
-    enum status st = metrics_allow(
-        m, ask_experimenter(m->c, OFP_EXP_SERVICE, (struct of_bytes){NULL, 0}, &data), &refused);
-    if (st || refused)
-        return st;
-    if (data.n % OFP_SERVICE_LEN)
-        return say_malformed(m->c);
-    struct service *v = of_arena_array(&m->c->arena, data.n / OFP_SERVICE_LEN + 1, sizeof *v);
-    if (!v)
-        return say_memory(m->c);
-    for (const uint8_t *p = data.p; p < data.p + data.n; p += OFP_SERVICE_LEN)
-        v[(*n)++] = (struct service){key_of(of_get32(p), of_get32(p + 4), p[8]), p};
-    qsort(v, *n, sizeof *v, by_key);
-    *out = v;
-    return DPCTL_OK;
-}
-
 static void
 take_promise(uint64_t *v, const uint8_t *p, uint64_t promise_ms)
 {
@@ -214,8 +169,14 @@ take_lending(uint64_t *v, const uint8_t *p)
 /* -------------------------------------------------------------------- queues */
 
 static enum status
-take_view(struct metrics *m, const struct queue_view *view, const struct service *service, size_t n)
+take_view(struct metrics *m, const struct queue_view *view)
 {
+    struct queue_rows service;
+    bool refused;
+    enum status st = metrics_allow(
+        m, queues_ask_rows(m->c, view, NULL, OFP_EXP_SERVICE, OFP_SERVICE_LEN, &service), &refused);
+    if (st)
+        return st;
     const struct queue_node *last = NULL;
     uint64_t *v = NULL;
     for (size_t i = 0; i < view->n; i++) {
@@ -225,14 +186,13 @@ take_view(struct metrics *m, const struct queue_view *view, const struct service
         if (first && !(v = new_queue(m, view, i)))
             return DPCTL_OK; /* m->full */
         take_entry(v, node, first);
-        const struct qos_request *r = &node->entry->config;
-        struct service key = {.key = key_of(r->port_no, r->class_id, node->dir == QOS_IN)};
-        const struct service *found = n ? bsearch(&key, service, n, sizeof key, by_key) : NULL;
-        if (found && first) {
-            take_service(v, found->p);
-            take_lending(v, found->p);
-            take_promise(v, found->p, r->values.v[QOS_PROMISE]);
-            take_delay_promise(v, found->p, r->values.v[QOS_DELAY]);
+        const struct qos_values *values = &node->entry->config.values;
+        const uint8_t *p = first ? queues_service(&service, node) : NULL;
+        if (p) {
+            take_service(v, p);
+            take_lending(v, p);
+            take_promise(v, p, values->v[QOS_PROMISE]);
+            take_delay_promise(v, p, values->v[QOS_DELAY]);
         }
     }
     return DPCTL_OK;
@@ -285,15 +245,13 @@ collect_latency(struct metrics *m)
 static enum status
 collect_plain(struct metrics *m, const struct queue_view *skip)
 {
-    static const struct of_mp_queue_request all = {OFPP_ANY, OFPQ_ALL};
-    struct of_msg reply;
+    struct of_list l;
     bool refused;
-    enum status st = metrics_allow(m, ask_multipart(m->c, OFPMP_QUEUE, &all, &reply), &refused);
+    enum status st = metrics_allow(m, ask_list(m->c, OFPMP_QUEUE, NULL, &l), &refused);
     if (st || refused)
         return st;
-    const struct of_list *l = &((const struct of_mp_queue_reply *)reply.body)->queues;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const struct of_queue_stats *s = OF_AT(l, i, struct of_queue_stats);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const struct of_queue_stats *s = OF_AT(&l, i, struct of_queue_stats);
         if (skip && !has_bands(skip, s->port_no))
             continue;
         metrics_label_port(m, s->port_no);
@@ -313,8 +271,6 @@ enum status
 metrics_collect_queues(struct metrics *m)
 {
     struct queue_view view;
-    struct service *service = NULL;
-    size_t n;
     bool refused, bands = false;
     enum status st =
         metrics_allow(m, queues_view(m->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view), &refused);
@@ -322,8 +278,7 @@ metrics_collect_queues(struct metrics *m)
         return st;
     if (refused)
         return collect_plain(m, NULL);
-    st = ask_service(m, &service, &n);
-    st = st ? st : take_view(m, &view, service, n);
+    st = take_view(m, &view);
     st = st ? st : collect_latency(m);
     for (size_t i = 0; i < view.n; i++)
         bands |= qos_sched_parts(view.v[i].entry->config.sched);

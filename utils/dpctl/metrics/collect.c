@@ -32,17 +32,12 @@ take_port(struct metrics *m, const struct of_port_stats *s)
 static enum status
 collect_ports(struct metrics *m)
 {
-    static const struct of_mp_port_request all = {.port_no = OFPP_ANY};
-    struct of_msg reply;
+    struct of_list l;
     enum status st = ports_ask(m->c, &m->ports);
-    if (!st)
-        st = ask_multipart(m->c, OFPMP_PORT_STATS, &all, &reply);
-    if (st)
-        return st;
-    const struct of_list *l = &((const struct of_mp_port_reply *)reply.body)->ports;
-    for (uint32_t i = 0; i < l->n; i++)
-        take_port(m, OF_AT(l, i, struct of_port_stats));
-    return DPCTL_OK;
+    st = st ? st : ask_list(m->c, OFPMP_PORT_STATS, NULL, &l);
+    for (uint32_t i = 0; !st && i < l.n; i++)
+        take_port(m, OF_AT(&l, i, struct of_port_stats));
+    return st;
 }
 
 /* --------------------------------------------------------------------- tables */
@@ -51,14 +46,13 @@ collect_ports(struct metrics *m)
 static enum status
 collect_tables(struct metrics *m)
 {
-    struct of_msg reply;
-    enum status st = ask_multipart(m->c, OFPMP_TABLE, NULL, &reply);
+    struct of_list l;
+    enum status st = ask_list(m->c, OFPMP_TABLE, NULL, &l);
     if (st)
         return st;
-    const struct of_list *l = &((const struct of_mp_table_reply *)reply.body)->tables;
     uint64_t flows = 0;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const struct of_table_stats *s = OF_AT(l, i, struct of_table_stats);
+    for (uint32_t i = 0; i < l.n; i++) {
+        const struct of_table_stats *s = OF_AT(&l, i, struct of_table_stats);
         flows += s->active_count;
         if (i && !s->active_count && !s->lookup_count)
             continue;
@@ -101,16 +95,12 @@ take_group(struct metrics *m, const struct of_group_stats *s)
 static enum status
 collect_groups(struct metrics *m)
 {
-    static const struct of_mp_group_request all = {.group_id = OFPG_ALL};
-    struct of_msg reply;
+    struct of_list l;
     bool refused;
-    enum status st = metrics_allow(m, ask_multipart(m->c, OFPMP_GROUP, &all, &reply), &refused);
-    if (st || refused)
-        return st;
-    const struct of_list *l = &((const struct of_mp_group_reply *)reply.body)->groups;
-    for (uint32_t i = 0; i < l->n; i++)
-        take_group(m, OF_AT(l, i, struct of_group_stats));
-    return DPCTL_OK;
+    enum status st = metrics_allow(m, ask_list(m->c, OFPMP_GROUP, NULL, &l), &refused);
+    for (uint32_t i = 0; !st && !refused && i < l.n; i++)
+        take_group(m, OF_AT(&l, i, struct of_group_stats));
+    return st;
 }
 
 /* --------------------------------------------------------------------- meters */
@@ -171,23 +161,17 @@ take_meter(struct metrics *m, const struct of_meter_stats *s, const struct of_me
 static enum status
 collect_meters(struct metrics *m)
 {
-    static const struct of_mp_meter_request all = {.meter_id = OFPM_ALL};
-    struct of_msg stats, configs;
+    struct of_list l, configs;
     bool refused;
     uint32_t at = 0;
-    enum status st = metrics_allow(m, ask_multipart(m->c, OFPMP_METER, &all, &stats), &refused);
-    if (st || refused)
-        return st;
-    st = metrics_allow(m, ask_multipart(m->c, OFPMP_METER_CONFIG, &all, &configs), &refused);
-    if (st || refused)
-        return st;
-    const struct of_list *l = &((const struct of_mp_meter_reply *)stats.body)->meters;
-    const struct of_list *k = &((const struct of_mp_meter_config_reply *)configs.body)->meters;
-    for (uint32_t i = 0; i < l->n; i++) {
-        const struct of_meter_stats *s = OF_AT(l, i, struct of_meter_stats);
-        take_meter(m, s, config_of(k, s->meter_id, &at));
+    enum status st = metrics_allow(m, ask_list(m->c, OFPMP_METER, NULL, &l), &refused);
+    if (!st && !refused)
+        st = metrics_allow(m, ask_list(m->c, OFPMP_METER_CONFIG, NULL, &configs), &refused);
+    for (uint32_t i = 0; !st && !refused && i < l.n; i++) {
+        const struct of_meter_stats *s = OF_AT(&l, i, struct of_meter_stats);
+        take_meter(m, s, config_of(&configs, s->meter_id, &at));
     }
-    return DPCTL_OK;
+    return st;
 }
 
 enum status

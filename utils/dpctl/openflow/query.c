@@ -16,7 +16,6 @@
 struct query {
     uint16_t type; /* OFPT_, or OFPMP_ where `multipart` */
     bool multipart;
-    const void *defaults; /* of the request's body; NULL: zeros */
 };
 
 static const struct of_struct_row *
@@ -34,8 +33,9 @@ query_run(struct ctx *c, const struct command *self, char **words, int n)
     struct of_msg reply;
     if (!body)
         return say_memory(c);
-    if (q->defaults)
-        memcpy(body, q->defaults, row->size);
+    const void *all = q->multipart ? ask_all(q->type) : NULL;
+    if (all)
+        memcpy(body, all, row->size);
     if (n && !row->n_fields)
         return say_usage(c, "%s takes no arguments", self->name);
     enum status st = words_fields(c, row, words, n, body);
@@ -160,22 +160,15 @@ static const char port_help[] =
 static const char table_help[] =
     "  all=yes  also the tables that have no flow entries and that no packet has come to";
 
-static const struct of_mp_flow_request all_flows = {
-    .table_id = OFPTT_ALL, .out_port = OFPP_ANY, .out_group = OFPG_ANY};
-static const struct of_mp_port_request all_ports = {.port_no = OFPP_ANY};
-static const struct of_mp_queue_request all_queues = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL};
-static const struct of_mp_group_request all_groups = {.group_id = OFPG_ALL};
-static const struct of_mp_meter_request all_meters = {.meter_id = OFPM_ALL};
-
-#define QUERY(type, multipart, defaults)                                                           \
+#define QUERY(type, multipart)                                                                     \
     .run = query_run, .more = query_more, .offer = query_offer, .asks = true,                      \
     .query = &(const struct query)                                                                 \
     {                                                                                              \
-        type, multipart, defaults                                                                  \
+        type, multipart                                                                            \
     }
-#define MESSAGE(type)             QUERY(type, false, NULL)
-#define MULTIPART(type, defaults) QUERY(type, true, defaults)
-#define FLOW_ARGS                 "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
+#define MESSAGE(type)   QUERY(type, false)
+#define MULTIPART(type) QUERY(type, true)
+#define FLOW_ARGS       "[table=N,out_port=PORT,out_group=GROUP,cookie=N,cookie_mask=N] [MATCH]"
 
 static const struct command rows[] = {
     {.name = "features",
@@ -184,7 +177,7 @@ static const struct command rows[] = {
     {.name = "desc",
      .alias = "stats-desc",
      .help = "manufacturer, hardware, software, serial number",
-     MULTIPART(OFPMP_DESC, NULL)},
+     MULTIPART(OFPMP_DESC)},
     {.name = "get-config",
      .help = "fragment handling, bytes of a packet-in",
      MESSAGE(OFPT_GET_CONFIG_REQUEST)},
@@ -203,25 +196,25 @@ static const struct command rows[] = {
      .args = "[PORT]",
      .help = "counters of ports",
      .examples = "stats-port\nstats-port eth1",
-     MULTIPART(OFPMP_PORT_STATS, &all_ports)},
+     MULTIPART(OFPMP_PORT_STATS)},
     {.name = "stats-queue",
      .subject = SUBJECT_QOS,
      .args = "[PORT [QUEUE]]",
      .help = "counters of queues",
      .examples = "stats-queue 2\nstats-queue 2 10",
-     MULTIPART(OFPMP_QUEUE, &all_queues)},
+     MULTIPART(OFPMP_QUEUE)},
     {.name = "stats-flow",
      .subject = SUBJECT_FLOW,
      .args = FLOW_ARGS,
      .help = "flow entries and their counters",
      .examples = "stats-flow table=1\nstats-flow out_port=2 eth_type=0x0800,ipv4_dst=10.0.0.0/8",
-     MULTIPART(OFPMP_FLOW, &all_flows)},
+     MULTIPART(OFPMP_FLOW)},
     {.name = "stats-aggr",
      .subject = SUBJECT_FLOW,
      .args = FLOW_ARGS,
      .help = "sums over flow entries",
      .examples = "stats-aggr table=1",
-     MULTIPART(OFPMP_AGGREGATE, &all_flows)},
+     MULTIPART(OFPMP_AGGREGATE)},
     {.name = "stats-table",
      .subject = SUBJECT_FLOW,
      .args = "[all=yes]",
@@ -232,38 +225,38 @@ static const struct command rows[] = {
     {.name = "table-features",
      .subject = SUBJECT_FLOW,
      .help = "what each table can do",
-     MULTIPART(OFPMP_TABLE_FEATURES, NULL)},
+     MULTIPART(OFPMP_TABLE_FEATURES)},
     {.name = "stats-group",
      .subject = SUBJECT_GROUP,
      .args = "[GROUP]",
      .help = "counters of groups",
      .examples = "stats-group 1",
-     MULTIPART(OFPMP_GROUP, &all_groups)},
+     MULTIPART(OFPMP_GROUP)},
     {.name = "group-desc",
      .alias = "stats-group-desc",
      .subject = SUBJECT_GROUP,
      .help = "groups and their buckets",
-     MULTIPART(OFPMP_GROUP_DESC, NULL)},
+     MULTIPART(OFPMP_GROUP_DESC)},
     {.name = "group-features",
      .subject = SUBJECT_GROUP,
      .help = "what groups can do",
-     MULTIPART(OFPMP_GROUP_FEATURES, NULL)},
+     MULTIPART(OFPMP_GROUP_FEATURES)},
     {.name = "stats-meter",
      .subject = SUBJECT_METER,
      .args = "[METER]",
      .help = "counters of meters",
      .examples = "stats-meter 1",
-     MULTIPART(OFPMP_METER, &all_meters)},
+     MULTIPART(OFPMP_METER)},
     {.name = "meter-config",
      .subject = SUBJECT_METER,
      .args = "[METER]",
      .help = "meters and their bands",
      .examples = "meter-config 1",
-     MULTIPART(OFPMP_METER_CONFIG, &all_meters)},
+     MULTIPART(OFPMP_METER_CONFIG)},
     {.name = "meter-features",
      .subject = SUBJECT_METER,
      .help = "what meters can do",
-     MULTIPART(OFPMP_METER_FEATURES, NULL)},
+     MULTIPART(OFPMP_METER_FEATURES)},
     {.name = "role",
      .args = "[equal|master|slave [GENERATION_ID]]",
      .help = "shows or sets this connection's role",

@@ -16,14 +16,8 @@ ask_flows(struct ctx *c, uint8_t table, uint64_t cookie, uint64_t mask, struct o
                                       .out_group = OFPG_ANY,
                                       .cookie = cookie,
                                       .cookie_mask = mask};
-    struct of_msg reply;
     int err = of_parse_match(&c->parse, "", &body.match);
-    if (err)
-        return say_parse(c, err);
-    enum status st = ask_multipart(c, OFPMP_FLOW, &body, &reply);
-    if (!st)
-        *flows = ((const struct of_mp_flow_reply *)reply.body)->flows;
-    return st;
+    return err ? say_parse(c, err) : ask_list(c, OFPMP_FLOW, &body, flows);
 }
 
 enum status
@@ -186,12 +180,10 @@ missing_queue(const struct qos_map *m, const struct queue_set *s)
 static enum status
 add_queues_out(struct ctx *c, struct queue_set *s)
 {
-    const struct of_mp_queue_request body = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL};
-    struct of_msg reply;
-    enum status st = ask_multipart(c, OFPMP_QUEUE, &body, &reply);
-    const struct of_list *v = st ? NULL : &((const struct of_mp_queue_reply *)reply.body)->queues;
-    for (uint32_t i = 0; !st && i < v->n; i++)
-        put_queue(s, OF_AT(v, i, struct of_queue_stats)->queue_id);
+    struct of_list v;
+    enum status st = ask_list(c, OFPMP_QUEUE, NULL, &v);
+    for (uint32_t i = 0; !st && i < v.n; i++)
+        put_queue(s, OF_AT(&v, i, struct of_queue_stats)->queue_id);
     return st;
 }
 

@@ -440,12 +440,10 @@ queues_json_openconfig(struct ctx *c, const struct queue_view *view, uint32_t po
     struct of_mp_port_request asked = {.port_no = port};
     struct of_json j = of_json(w);
     struct doc d = {.j = &j, .view = view};
-    struct of_msg reply;
     enum status st = ports_ask(c, &d.ports);
-    st = st ? st : ask_multipart(c, OFPMP_PORT_STATS, &asked, &reply);
+    st = st ? st : ask_list(c, OFPMP_PORT_STATS, &asked, &d.counters);
     if (st)
         return st;
-    d.counters = ((const struct of_mp_port_reply *)reply.body)->ports;
     of_json_object(&j, NULL);
     begin_list(&j, "openconfig-interfaces:interfaces", "interface");
     for (uint32_t i = 0; i < d.ports.n; i++) {

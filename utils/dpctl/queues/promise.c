@@ -35,13 +35,17 @@ by_place(const void *node, const void *entry)
     return queues_by_place(node, of_get32(p), p[8], of_get32(p + 4));
 }
 
+const uint8_t *
+queues_service(const struct queue_rows *all, const struct queue_node *node)
+{
+    return all->n ? bsearch(node, all->p, all->n, OFP_SERVICE_LEN, by_place) : NULL;
+}
+
 bool
 queues_find_promise(const struct queue_rows *all, const struct queue_node *node,
                     struct queue_promise *out)
 {
-    const uint8_t *p = has_promise(node) && all->n
-                           ? bsearch(node, all->p, all->n, OFP_SERVICE_LEN, by_place)
-                           : NULL;
+    const uint8_t *p = has_promise(node) ? queues_service(all, node) : NULL;
     if (!p)
         return false;
     *out = (struct queue_promise){.rated = p[9] & OFP_SERVICE_RATE,

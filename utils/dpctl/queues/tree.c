@@ -188,7 +188,7 @@ queues_ask_rows(struct ctx *c, const struct queue_view *view,
                 struct queue_rows *out)
 {
     struct of_bytes data;
-    bool some = false;
+    bool some = !is_wanted;
     *out = (struct queue_rows){0};
     for (size_t i = 0; i < view->n && !some; i++)
         some = is_wanted(&view->v[i]);

@@ -51,16 +51,13 @@ port_name(struct top *t, const struct of_list *ports, uint32_t no)
 static enum status
 collect_ports(struct top *t)
 {
-    static const struct of_mp_port_request all = {.port_no = OFPP_ANY};
-    struct of_list ports;
-    struct of_msg reply;
+    struct of_list ports, l;
     enum status st = ports_ask(t->c, &ports);
-    st = st ? st : ask_multipart(t->c, OFPMP_PORT_STATS, &all, &reply);
+    st = st ? st : ask_list(t->c, OFPMP_PORT_STATS, NULL, &l);
     if (st)
         return st;
-    const struct of_list *l = &((const struct of_mp_port_reply *)reply.body)->ports;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct of_port_stats *s = OF_AT(l, k, struct of_port_stats);
+    for (uint32_t k = 0; k < l.n; k++) {
+        const struct of_port_stats *s = OF_AT(&l, k, struct of_port_stats);
         const struct of_port *p = ports_desc(&ports, s->port_no);
         struct top_item *i = top_add(t);
         if (!i)
@@ -149,14 +146,12 @@ collect_queues(struct top *t)
 static enum status
 collect_meters(struct top *t)
 {
-    static const struct of_mp_meter_request all = {.meter_id = OFPM_ALL};
-    struct of_msg reply;
-    enum status st = ask_multipart(t->c, OFPMP_METER, &all, &reply);
+    struct of_list l;
+    enum status st = ask_list(t->c, OFPMP_METER, NULL, &l);
     if (st)
         return st;
-    const struct of_list *l = &((const struct of_mp_meter_reply *)reply.body)->meters;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct of_meter_stats *s = OF_AT(l, k, struct of_meter_stats);
+    for (uint32_t k = 0; k < l.n; k++) {
+        const struct of_meter_stats *s = OF_AT(&l, k, struct of_meter_stats);
         struct top_item *i = top_add(t);
         uint64_t packets = 0, bytes = 0;
         for (uint32_t b = 0; b < s->band_stats.n; b++) {
@@ -178,14 +173,12 @@ collect_meters(struct top *t)
 static enum status
 collect_groups(struct top *t)
 {
-    static const struct of_mp_group_request all = {.group_id = OFPG_ALL};
-    struct of_msg reply;
-    enum status st = ask_multipart(t->c, OFPMP_GROUP, &all, &reply);
+    struct of_list l;
+    enum status st = ask_list(t->c, OFPMP_GROUP, NULL, &l);
     if (st)
         return st;
-    const struct of_list *l = &((const struct of_mp_group_reply *)reply.body)->groups;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct of_group_stats *s = OF_AT(l, k, struct of_group_stats);
+    for (uint32_t k = 0; k < l.n; k++) {
+        const struct of_group_stats *s = OF_AT(&l, k, struct of_group_stats);
         struct top_item *i = top_add(t);
         if (!i)
             return say_memory(t->c);
@@ -203,13 +196,12 @@ collect_groups(struct top *t)
 static enum status
 collect_tables(struct top *t)
 {
-    struct of_msg reply;
-    enum status st = ask_multipart(t->c, OFPMP_TABLE, NULL, &reply);
+    struct of_list l;
+    enum status st = ask_list(t->c, OFPMP_TABLE, NULL, &l);
     if (st)
         return st;
-    const struct of_list *l = &((const struct of_mp_table_reply *)reply.body)->tables;
-    for (uint32_t k = 0; k < l->n; k++) {
-        const struct of_table_stats *s = OF_AT(l, k, struct of_table_stats);
+    for (uint32_t k = 0; k < l.n; k++) {
+        const struct of_table_stats *s = OF_AT(&l, k, struct of_table_stats);
         if (k && !s->active_count && !s->lookup_count)
             continue;
         struct top_item *i = top_add(t);

@@ -35,19 +35,7 @@ struct why {
 /* ------------------------------------------------------------------ asking */
 
 static enum status
-ask_ports(struct why *k)
-{
-    struct of_mp_port_request q = {.port_no = k->port};
-    struct of_msg reply;
-    enum status st = ask_multipart(k->c, OFPMP_PORT_STATS, &q, &reply);
-    if (st)
-        return st;
-    k->ports = ((const struct of_mp_port_reply *)reply.body)->ports;
-    return DPCTL_OK;
-}
-
-static enum status
-ask_all(struct why *k)
+ask_everything(struct why *k)
 {
     enum status st = packet_drops_ask(k->c, &k->drops);
     if (!st && k->seconds) {
@@ -56,7 +44,7 @@ ask_all(struct why *k)
         st = packet_drops_ask(k->c, &k->drops);
     }
     if (!st)
-        st = ask_ports(k);
+        st = ask_list(k->c, OFPMP_PORT_STATS, &(struct of_mp_port_request){k->port}, &k->ports);
     if (!st)
         st = queues_view(k->c, k->port, QOS_ALL_CLASSES, NULL, &k->queues);
     return st;
@@ -267,7 +255,7 @@ why_dropped(struct ctx *c, const struct command *self, char **words, int n)
     struct why k = {.c = c, .port = OFPP_ANY};
     enum status st = keys_take(c, keys, words, n, &k);
     if (!st)
-        st = ask_all(&k);
+        st = ask_everything(&k);
     if (st)
         return st;
     struct of_wr w = of_wr_grow(VIEW_MAX);

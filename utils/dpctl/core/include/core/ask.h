@@ -21,6 +21,12 @@ enum status ask_queue_config(struct ctx *c, const void *body, struct of_msg *rep
 /* A multipart request; the parts of the reply become one. */
 enum status ask_multipart(struct ctx *c, uint16_t mp, const void *body, struct of_msg *reply);
 
+/* A multipart request whose reply is a list.  body NULL: ask_all. */
+enum status ask_list(struct ctx *c, uint16_t mp, const void *body, struct of_list *list);
+
+/* The body of a multipart request for all that there is; NULL: that is an empty one. */
+const void *ask_all(uint16_t mp);
+
 /* Only sends it; the parts of the reply have c->remote.xid. */
 enum status ask_multipart_send(struct ctx *c, uint16_t mp, const void *body);
 

@@ -79,7 +79,7 @@ struct queue_rows {
     size_t n;
 };
 
-/* Asks the switch only where the view has such a node; no rows otherwise. */
+/* Asks the switch only where the view has such a node (NULL: always); no rows otherwise. */
 enum status queues_ask_rows(struct ctx *c, const struct queue_view *view,
                             bool (*is_wanted)(const struct queue_node *), uint32_t exp_type,
                             size_t len, struct queue_rows *out);
@@ -88,6 +88,9 @@ enum status queues_ask_rows(struct ctx *c, const struct queue_view *view,
 
 /* For bsearch: where a node is in replies of SERVICE and QOS_LATENCY, which are in order of port, direction, class. */
 int queues_by_place(const struct queue_node *n, uint32_t port, bool in, uint32_t class);
+
+/* The queue's entry of SERVICE (its rows in `all`), OFP_SERVICE_LEN bytes; NULL: it has none. */
+const uint8_t *queues_service(const struct queue_rows *all, const struct queue_node *node);
 
 struct queue_promise {
     bool rated;                       /* it has a rate to be judged by */
