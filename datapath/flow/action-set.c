@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <flow/action-set.h>
 
-#include <stdlib.h>
 #include <string.h>
 
 void

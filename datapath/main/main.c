@@ -16,7 +16,6 @@
 #include <stream/stream.h>
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 

@@ -10,8 +10,6 @@
 #include <qos/kernel/accepting.h>
 #include <qos/model/model.h>
 
-#include <errno.h>
-
 #define PORT 1 /* requests of a profile are for it */
 
 static const struct qos_port any_port = {.port_no = PORT,

@@ -19,7 +19,6 @@
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <time.h>

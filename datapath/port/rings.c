@@ -2,7 +2,6 @@
 /* Memory of the receive rings, which the kernel locks while the port is open. */
 #include "backend.h"
 
-#include <errno.h>
 #include <linux/netlink.h>
 #include <linux/packet_diag.h>
 #include <linux/sock_diag.h>

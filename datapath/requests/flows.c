@@ -4,9 +4,6 @@
 #include <shared/reply.h>
 #include <switch/switch.h>
 
-#include <stdlib.h>
-#include <time.h>
-
 /* ------------------------------------------------------------------ what actions may name */
 
 /* A port may be added at any time, so any number that one can have is allowed (6.4). */

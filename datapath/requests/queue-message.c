@@ -4,8 +4,6 @@
  * share of the port's root class, the ceiling all of it unless MAX_RATE is given. */
 #include "qos-request.h"
 
-#include <errno.h>
-
 #define ARENA_MAX  ((size_t)4 * OF_MSG_MAX)
 #define PPM        1000 /* of a thousandth */
 #define LEAST_RATE 1    /* HTB needs a rate above 0 */

@@ -8,7 +8,6 @@
  * then have the exact mask, and are found only by the packet's own key. */
 #include "flow-cache-inside.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define WINDOW  1024 /* packets whose own key had no entry, between two judgements */

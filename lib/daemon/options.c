@@ -4,7 +4,6 @@
 #include <daemon/config.h>
 #include <daemon/daemon.h>
 
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include <qos/kernel/accepting.h>
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #define SHAPER 0x40000000 /* no interface has such a number */

@@ -2,7 +2,6 @@
 #include "map-names.h"
 #include "map-shape.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 

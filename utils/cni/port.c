@@ -5,7 +5,6 @@
 #include <core/change.h>
 #include <core/ports.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

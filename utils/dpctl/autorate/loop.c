@@ -8,7 +8,6 @@
 #include <core/signals.h>
 
 #include <errno.h>
-#include <stdio.h>
 
 #define SECOND    1000000
 #define LINE_US   SECOND

@@ -8,7 +8,6 @@
 #include <qos/sched/units.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <time.h>
 
 /* What every line of JSON begins with. */

@@ -6,7 +6,6 @@
 
 #include <oflib/near.h>
 
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 

@@ -10,7 +10,6 @@
 
 #include <qos/sched/units.h>
 
-#include <errno.h>
 #include <inttypes.h>
 
 /* -------------------------------------------------------------------- words */

@@ -3,7 +3,6 @@
 #include <core/command.h>
 #include <queues/watch.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 
 #define NAME_WIDTH  20

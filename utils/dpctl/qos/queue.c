@@ -10,7 +10,6 @@
 
 #include <qos/sched/units.h>
 
-#include <stdio.h>
 #include <string.h>
 
 #define PPM 1000 /* of a thousandth */

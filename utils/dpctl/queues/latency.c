@@ -4,7 +4,6 @@
 #include <core/say.h>
 #include <queues/queues.h>
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

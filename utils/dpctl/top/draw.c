@@ -9,9 +9,6 @@
 #include <oflib/json.h>
 #include <oflib/text.h>
 
-#include <inttypes.h>
-#include <stdio.h>
-
 const char *
 top_detail(struct top *t, struct top_item *i)
 {

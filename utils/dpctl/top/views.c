@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 __attribute__((format(printf, 2, 3))) static const char *
 text(struct top *t, const char *fmt, ...)

@@ -5,7 +5,6 @@
 #include <oflib/plural.h>
 
 #include <inttypes.h>
-#include <stdio.h>
 
 /* ------------------------------------------------------------------ fields */
 

@@ -14,7 +14,6 @@
 #include <core/view.h>
 #include <queues/queues.h>
 
-#include <errno.h>
 #include <inttypes.h>
 #include <unistd.h>
 
