@@ -139,9 +139,8 @@ ports_get(struct ctx *c, const char *word, const struct of_port **out)
 {
     struct of_list ports;
     uint32_t no = 0;
-    enum status st = ports_number(c, word, &no);
-    st = st ? st : ports_ask(c, &ports);
-    if (st)
+    enum status st;
+    if ((st = ports_number(c, word, &no)) || (st = ports_ask(c, &ports)))
         return st;
     *out = ports_desc(&ports, no);
     return *out ? DPCTL_OK : say_failed(c, "the switch has no port %s", word);

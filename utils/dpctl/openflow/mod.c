@@ -97,9 +97,9 @@ meter_mod(struct ctx *c, const struct command *self, char **words, int n)
     struct of_meter_mod mm = {.command = OFPMC_ADD, .flags = OFPMF_KBPS};
     if (!n)
         return say_usage(c, "no command given: write cmd=add,flags=kbps,meter=1");
-    enum status st = of10_meter(c, words, n, &words, &n);
-    st = st ? st : words_fields(c, &of_row_meter_mod, words, 1, &mm);
-    if (st)
+    enum status st;
+    if ((st = of10_meter(c, words, n, &words, &n)) ||
+        (st = words_fields(c, &of_row_meter_mod, words, 1, &mm)))
         return st;
     bool burst = false;
     for (int i = 1; i < n; i++) {

@@ -83,9 +83,9 @@ stats_table(struct ctx *c, const struct command *self, char **words, int n)
         bool all;
     } q = {0};
     static const struct key keys[] = {{"all", key_flag, KEY_TO(struct shown, all)}, {NULL}};
-    enum status st = keys_take(c, keys, words, n, &q);
-    st = st ? st : ask_multipart(c, OFPMP_TABLE, NULL, &reply);
-    if (st)
+    enum status st;
+    if ((st = keys_take(c, keys, words, n, &q)) ||
+        (st = ask_multipart(c, OFPMP_TABLE, NULL, &reply)))
         return st;
     struct of_mp_table_reply *body = reply.body;
     if (!q.all && !c->json)

@@ -184,9 +184,9 @@ request(struct ctx *c, const struct qos_sched *sched, const char *text)
 {
     struct qos_request r;
     char why[768] = "", ports[4096], numbered[4096];
-    enum status st = number_ports(c, text, ports, sizeof ports);
-    st = st ? st : number_classes(c, ports, numbered, sizeof numbered);
-    if (st)
+    enum status st;
+    if ((st = number_ports(c, text, ports, sizeof ports)) ||
+        (st = number_classes(c, ports, numbered, sizeof numbered)))
         return st;
     if (qos_request_parse(&r, sched, numbered, why, sizeof why))
         return say_usage(c, "%s", why);

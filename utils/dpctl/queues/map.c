@@ -112,9 +112,8 @@ map_diff(struct ctx *c, const struct qos_map *want, bool keep, struct steps *out
     struct qos_map_changes changes = {0};
     if (!m.n)
         return keep ? DPCTL_OK : map_delete(c, m.set, out);
-    enum status st = map_flows(c, NULL, &all);
-    st = st ? st : map_way(c, &c->parse, &m, &table);
-    if (st)
+    enum status st;
+    if ((st = map_flows(c, NULL, &all)) || (st = map_way(c, &c->parse, &m, &table)))
         return st;
     int err = qos_map_diff(&c->parse, &m, keep, &all, &table, &changes);
     st = collect(c, err, &changes, out);

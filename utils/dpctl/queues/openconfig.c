@@ -440,9 +440,8 @@ queues_json_openconfig(struct ctx *c, const struct queue_view *view, uint32_t po
     struct of_mp_port_request asked = {.port_no = port};
     struct of_json j = of_json(w);
     struct doc d = {.j = &j, .view = view};
-    enum status st = ports_ask(c, &d.ports);
-    st = st ? st : ask_list(c, OFPMP_PORT_STATS, &asked, &d.counters);
-    if (st)
+    enum status st;
+    if ((st = ports_ask(c, &d.ports)) || (st = ask_list(c, OFPMP_PORT_STATS, &asked, &d.counters)))
         return st;
     of_json_object(&j, NULL);
     begin_list(&j, "openconfig-interfaces:interfaces", "interface");

@@ -386,11 +386,10 @@ restore_state(struct ctx *c, struct of_bytes state, const char *file)
     char why[200];
     if (of_state_check(state, &mark, why, sizeof why))
         return say_failed(c, "%s: %s", file, why);
-    enum status st = ask_state(c, &present, &mark_now);
-    st = st ? st : ports_ask(c, &r.ports);
-    st = st ? st : index_state(c, present, mark_now.count, &now);
-    st = st ? st : index_state(c, state, mark.count, &want);
-    if (st)
+    enum status st;
+    if ((st = ask_state(c, &present, &mark_now)) || (st = ports_ask(c, &r.ports)) ||
+        (st = index_state(c, present, mark_now.count, &now)) ||
+        (st = index_state(c, state, mark.count, &want)))
         return st;
     list_steps(&r, &now, &want);
     st = r.st ? r.st : set_queues(&r, state, mark.count);

@@ -51,9 +51,8 @@ static enum status
 collect_ports(struct top *t)
 {
     struct of_list ports, l;
-    enum status st = ports_ask(t->c, &ports);
-    st = st ? st : ask_list(t->c, OFPMP_PORT_STATS, NULL, &l);
-    if (st)
+    enum status st;
+    if ((st = ports_ask(t->c, &ports)) || (st = ask_list(t->c, OFPMP_PORT_STATS, NULL, &l)))
         return st;
     for (uint32_t k = 0; k < l.n; k++) {
         const struct of_port_stats *s = OF_AT(&l, k, struct of_port_stats);
@@ -107,9 +106,9 @@ collect_queues(struct top *t)
     struct queue_view view;
     struct of_list ports;
     const struct queue_node *last = NULL;
-    enum status st = ports_ask(t->c, &ports);
-    st = st ? st : queues_view(t->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view);
-    if (st)
+    enum status st;
+    if ((st = ports_ask(t->c, &ports)) ||
+        (st = queues_view(t->c, OFPP_ANY, QOS_ALL_CLASSES, NULL, &view)))
         return st;
     const struct queue_rows times = queues_latency_if_known(t->c);
     for (size_t k = 0; k < view.n; k++) {

@@ -121,9 +121,8 @@ static const struct key keys[] = {
 static enum status
 take_words(struct capture *k, char **words, int n)
 {
-    enum status st = packet_drops_ask(k->c, &k->drops);
-    st = st ? st : keys_take(k->c, keys, words, n, k);
-    if (st)
+    enum status st;
+    if ((st = packet_drops_ask(k->c, &k->drops)) || (st = keys_take(k->c, keys, words, n, k)))
         return st;
     if (!k->named && !k->q.what)
         return say_usage(k->c, "write what to capture: eth1, queue=2:10, table-miss, drop or all");

@@ -193,9 +193,8 @@ monitor(struct ctx *c, const struct command *self, char **words, int n)
     int64_t until = c->timeout_s >= 0 ? remote_now_ms() + (int64_t)c->timeout_s * 1000 : -1;
     sigset_t before;
     bool wanted[KINDS];
-    enum status st = parse_kinds(c, words, n, wanted);
-    st = st ? st : subscribe(c, wanted);
-    if (st)
+    enum status st;
+    if ((st = parse_kinds(c, words, n, wanted)) || (st = subscribe(c, wanted)))
         return st;
     signals_hold(&before);
     c->remote.sigmask = &before;

@@ -182,10 +182,9 @@ trace(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct trace_words w = {.limit = LIMIT_DEFAULT};
     const char *file;
-    enum status st = take_file(c, words, &n, &file);
-    st = st ? st : words_fields(c, &words_row, words, n, &w);
-    st = st ? st : check_words(c, &w, file);
-    if (st)
+    enum status st;
+    if ((st = take_file(c, words, &n, &file)) || (st = words_fields(c, &words_row, words, n, &w)) ||
+        (st = check_words(c, &w, file)))
         return st;
     struct of_trace_request r = {.in_port = (uint32_t)field(&w, OXM_in_port),
                                  .queue_id = w.queue_id,
