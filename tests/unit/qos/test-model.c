@@ -568,6 +568,17 @@ clear_all_goes_on(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+static void
+counters_of_one_queue(void **state)
+{
+    struct qos_queue queue;
+    OK("htb", "cmd=add,port=2,class=10,rate=1mbit");
+    OK("sfq", "cmd=add,port=2,class=10");
+    assert_int_equal(qos_queue_get(qos, 2, 10, true, &queue), 0);
+    assert_int_equal(queue.class_id, 10);
+    assert_int_equal(qos_queue_get(qos, 2, 11, true, &queue), -ENOENT);
+}
+
 int
 main(void)
 {
@@ -589,6 +600,7 @@ main(void)
         TEST(adoption),
         TEST(samples),
         TEST(queues),
+        TEST(counters_of_one_queue),
         TEST(away_and_back),
         TEST(limits_are_notified),
         cmocka_unit_test(red_weight),
