@@ -38,6 +38,8 @@ struct latency {
     struct series *bucket[BUCKETS];
     size_t n;
     uint64_t lost;
+    struct latency_round_trip *recent; /* LATENCY_RECENT of them; NULL: nobody has asked */
+    uint64_t n_recent;                 /* so far */
 };
 
 /* ------------------------------------------------------------------ values */
@@ -207,13 +209,27 @@ latency_free(struct latency *l)
     for (unsigned i = 0; l && i < BUCKETS; i++)
         while (l->bucket[i])
             drop(l, &l->bucket[i]);
+    if (l)
+        free(l->recent);
     free(l);
 }
 
+static void
+keep_recent(struct latency *l, const struct latency_key *k, uint32_t us, uint32_t pair,
+            uint64_t now)
+{
+    struct latency_round_trip *r = &l->recent[l->n_recent % LATENCY_RECENT];
+    *r = (struct latency_round_trip){
+        .number = ++l->n_recent, .at = now, .key = *k, .us = us, .pair = pair};
+}
+
 bool
-latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_t now)
+latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint32_t pair,
+            uint64_t now)
 {
     struct series *s = series_of(l, k, now);
+    if (l->recent)
+        keep_recent(l, k, us, pair, now);
     if (!s)
         return false;
     uint32_t path = path_of(s, now);
@@ -260,6 +276,25 @@ latency_forget_port(struct latency *l, uint32_t port_no)
             else
                 at = &(*at)->next;
         }
+}
+
+/* ------------------------------------------------------------------ one by one */
+
+int
+latency_recent(struct latency *l, uint32_t port_no, uint64_t after, latency_recent_fn *fn,
+               void *ctx)
+{
+    if (!l->recent)
+        l->recent = calloc(LATENCY_RECENT, sizeof *l->recent);
+    if (!l->recent)
+        return -ENOMEM;
+    uint64_t least = l->n_recent > LATENCY_RECENT ? l->n_recent - LATENCY_RECENT : 0;
+    for (uint64_t i = after > least ? after : least; i < l->n_recent; i++) {
+        const struct latency_round_trip *r = &l->recent[i % LATENCY_RECENT];
+        if (port_no == UINT32_MAX || r->key.port_no == port_no)
+            fn(ctx, r);
+    }
+    return 0;
 }
 
 /* ------------------------------------------------------------------ looking at them */

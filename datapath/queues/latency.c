@@ -55,7 +55,7 @@ take_sample(void *ctx, const struct rtt_sample *s)
     struct reading *r = ctx;
     if (s->ifindex != r->ifindex || s->queue != r->queue)
         find_queue(r, s);
-    if (r->found && latency_rtt(r->sw->latency->store, &r->key, s->us, r->now))
+    if (r->found && latency_rtt(r->sw->latency->store, &r->key, s->us, s->pair, r->now))
         r->slow = true;
 }
 

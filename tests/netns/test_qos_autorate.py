@@ -5,6 +5,8 @@ import contextlib
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import threading
 
@@ -13,8 +15,8 @@ import pytest
 from support import qosmsg as q, tc
 from support.load import Cbr
 from support.qostree import MBIT, ask, killed, running
-from support.reflector import Reflector
-from support.topo import Switch, Topology, binary, eth, udp4
+from support.reflector import DNS, Reflector
+from support.topo import Switch, Topology, binary, eth, inside, udp4
 from support.wait import until
 
 LOAD = eth(udp4(bytes(958), dport=9))
@@ -226,7 +228,8 @@ def test_refusals_say_what_would_be_right(topo):
         good = 'port=2,min=2mbit,max=8mbit,reflector=127.0.0.1'
         assert 'write port=1' in refused('min=2mbit,max=8mbit,reflector=127.0.0.1')
         assert 'min=5mbit,max=80mbit' in refused('port=2,reflector=127.0.0.1')
-        assert 'write reflector=' in refused('port=2,min=2mbit,max=8mbit')
+        assert 'reflector=ADDRESS' in refused('port=2,min=2mbit,max=8mbit')
+        assert 'a reflector=, too' in refused('port=2,min=2mbit,max=8mbit,passive=yes,direction=in')
         assert 'min is above max' in refused('port=2,min=9mbit,max=8mbit,reflector=127.0.0.1')
         assert 'safe is above max' in refused(good + ',safe=9mbit')
         assert 'write a unit' in refused('port=2,min=5,max=8mbit,reflector=127.0.0.1')
@@ -239,3 +242,50 @@ def test_refusals_say_what_would_be_right(topo):
         assert "unknown word 'colour=red'" in refused(good + ',colour=red')
         assert 'make it first' in refused(good + ',class=7')
         assert not tc.root(topo.switch_ns, 'p2') or 'htb' != tc.root(topo.switch_ns, 'p2')['kind']
+
+
+class Questions(threading.Thread):
+    """Host 1 asks host 2's name server"""
+
+    def __init__(self, topo):
+        super().__init__(daemon=True)
+        self.over = threading.Event()
+        with inside(topo.host_ns(1)):
+            self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+
+    def run(self):
+        number = 0
+        while not self.over.wait(0.02):
+            number += 1
+            self.socket.sendto(struct.pack('!6H', number & 0xffff, 0x100, 1, 0, 0, 0), ('10.0.0.2', DNS))
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.over.set()
+        self.join(10)
+        self.socket.close()
+
+
+def test_passively_by_round_trips_of_what_passes(topo):
+    with running(topo) as (switch, conn), Reflector(topo, 2, DNS) as server, Questions(topo):
+        forward(switch)
+        switch.dpctl('flow-mod', 'cmd=add,table=0,prio=9', f'eth_type=0x800,ip_proto=17,udp_dst={DNS}',
+                     f'apply:queue={PROBES},output=normal')
+        ask(conn, q.htb_class(q.ADD, 2, PROBES, MBIT // 2))
+        with Autorate(topo, switch.address, f'port=2,{BOUNDS},passive=yes') as it:
+            until(lambda: any(line.get('pairs') == 1 for line in it.told('look')), 'a pair')
+            server.delay = 0.2
+            until(lambda: rates(topo) == 2 * MBIT, 'the least rate')
+            server.delay = 0.0
+            until(lambda: rates(topo) == 3 * MBIT, 'idle: back at the base')
+            with Cbr(topo, 1, (LOAD, 1500), seconds=60):
+                until(lambda: rates(topo) == 8 * MBIT, 'loaded: the highest rate')
+                server.delay = None
+                until(lambda: it.told('silent'), 'nothing to measure')
+                until(lambda: rates(topo) == 2_500_000, 'the safe rate')
+                server.delay = 0.0
+                until(lambda: it.told('answers'), 'there are round trips again')
+            assert it.end() == 0, it.errors

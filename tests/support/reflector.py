@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that sends back what it gets by UDP, after a delay that a test sets.
+"""A host that sends back what it gets by UDP, after a delay that a test sets; at port 53 as DNS's answer.
 
     with Reflector(topo, 2) as reflector:
         reflector.delay = 0.1           # seconds; None: it is silent
@@ -11,15 +11,16 @@ import time
 
 from .topo import inside
 
-PORT = 7
+PORT, DNS = 7, 53
 
 
 class Reflector(threading.Thread):
-    def __init__(self, topo, n):
+    def __init__(self, topo, n, port=PORT):
         super().__init__(daemon=True)
+        self.port = port
         with inside(topo.host_ns(n)):
             self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(('0.0.0.0', PORT))
+        self.socket.bind(('0.0.0.0', port))
         self.socket.settimeout(0.005)
         self.delay, self.heard, self.over = 0.0, 0, False
 
@@ -29,6 +30,8 @@ class Reflector(threading.Thread):
             try:
                 data, address = self.socket.recvfrom(2048)
                 self.heard += 1
+                if self.port == DNS:
+                    data = data[:2] + bytes([data[2] | 0x80]) + data[3:]
                 if self.delay is not None:
                     waiting.append((time.monotonic() + self.delay, data, address))
             except TimeoutError:

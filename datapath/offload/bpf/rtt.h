@@ -101,6 +101,7 @@ put_sample(struct rtt_control *c, const struct rtt_sample *s)
     at->us = s->us;
     at->ifindex = s->ifindex;
     at->queue = s->queue;
+    at->pair = s->pair;
     at->number = before + 1;
 }
 
@@ -138,8 +139,10 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 
     struct rtt_sample sample = {};
     if (!s)
         return 0;
-    if (rtt_look(s, &p, &sample))
+    if (rtt_look(s, &p, &sample)) {
+        sample.pair = rtt_pair(c, &e);
         put_sample(c, &sample);
+    }
     rtt_leave(c, &e, s, &p, sample.us);
     return 0;
 }

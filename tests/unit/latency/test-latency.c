@@ -63,7 +63,7 @@ a_window(void **state)
 {
     struct latency *l = latency_new();
     for (unsigned i = 0; i < 100; i++) /* 100 ms apart, 1 to 100 ms, in no order */
-        latency_rtt(l, &queue, (i * 37 % 100 + 1) * 1000, START + i * 100 * MS);
+        latency_rtt(l, &queue, (i * 37 % 100 + 1) * 1000, 0, START + i * 100 * MS);
     struct latency_view v = view_at(l, START + 9900 * MS);
     assert_int_equal(v.rtt.samples, 100);
     assert_int_equal(v.rtt.min, 1000);
@@ -88,7 +88,7 @@ few_samples(void **state)
     struct latency *l = latency_new();
     uint64_t now = START;
     for (unsigned i = 0; i < 300; i++, now += 9000 * MS) {
-        latency_rtt(l, &queue, i + 1, now);
+        latency_rtt(l, &queue, i + 1, 0, now);
         assert_int_equal(view_at(l, now).rtt.min, i ? i : 1);
         assert_int_equal(view_at(l, now + 2000 * MS).rtt.min, i + 1);
     }
@@ -101,9 +101,9 @@ many_samples(void **state)
 {
     struct latency *l = latency_new();
     for (unsigned i = 0; i < 100000; i++)
-        latency_rtt(l, &queue, i < 50000 ? 1000 : 2000, START + i * MS / 10);
+        latency_rtt(l, &queue, i < 50000 ? 1000 : 2000, 0, START + i * MS / 10);
     for (unsigned i = 0; i < 1000; i++)
-        latency_rtt(l, &queue, 3000, START + 10000 * MS);
+        latency_rtt(l, &queue, 3000, 0, START + 10000 * MS);
     struct latency_view v = view_at(l, START + 10000 * MS);
     assert_int_equal(v.rtt.samples, 101000);
     assert_int_equal(v.rtt.min, 1000);
@@ -115,8 +115,8 @@ static void
 the_path(void **state)
 {
     struct latency *l = latency_new();
-    latency_rtt(l, &queue, 500, START);
-    latency_rtt(l, &queue, 9000, START + MINUTE);
+    latency_rtt(l, &queue, 500, 0, START);
+    latency_rtt(l, &queue, 9000, 0, START + MINUTE);
     assert_int_equal(view_at(l, START + 9 * MINUTE).path, 500);
     assert_int_equal(view_at(l, START + 10 * MINUTE).path, 9000);
     assert_int_equal(view_at(l, START + 90 * MINUTE).path, LATENCY_NONE);
@@ -129,14 +129,63 @@ slow_ones(void **state)
 {
     struct latency *l = latency_new();
     const struct latency_key other = {2, 11, 0};
-    assert_false(latency_rtt(l, &queue, 90000, START));
-    assert_false(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US - 1, START + MS));
-    assert_true(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US, START + 2 * MS));
-    assert_false(latency_rtt(l, &queue, 100, START + MINUTE));
-    assert_true(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US, START + 10 * MINUTE));
-    assert_false(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US,
+    assert_false(latency_rtt(l, &queue, 90000, 0, START));
+    assert_false(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US - 1, 0, START + MS));
+    assert_true(latency_rtt(l, &queue, 90000 + OFP_LATENCY_SLOW_US, 0, START + 2 * MS));
+    assert_false(latency_rtt(l, &queue, 100, 0, START + MINUTE));
+    assert_true(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US, 0, START + 10 * MINUTE));
+    assert_false(latency_rtt(l, &queue, 100 + OFP_LATENCY_SLOW_US, 0,
                              START + 12 * MINUTE)); /* another path by now */
-    assert_false(latency_rtt(l, &other, 90000, START));
+    assert_false(latency_rtt(l, &other, 90000, 0, START));
+    latency_free(l);
+}
+
+struct told {
+    unsigned n;
+    uint64_t first, last;
+    uint32_t us, pair;
+};
+
+static void
+tell(void *ctx, const struct latency_round_trip *r)
+{
+    struct told *t = ctx;
+    t->first = t->n++ ? t->first : r->number;
+    t->last = r->number;
+    t->us = r->us;
+    t->pair = r->pair;
+}
+
+static struct told
+recent(struct latency *l, uint32_t port_no, uint64_t after)
+{
+    struct told t = {0};
+    assert_int_equal(latency_recent(l, port_no, after, tell, &t), 0);
+    return t;
+}
+
+static void
+one_by_one(void **state)
+{
+    struct latency *l = latency_new();
+    const struct latency_key other = {3, 11, 0};
+    latency_rtt(l, &queue, 5, 1, START); /* before anybody asked */
+    assert_int_equal(recent(l, UINT32_MAX, 0).n, 0);
+    latency_rtt(l, &queue, 100, 7, START);
+    latency_rtt(l, &other, 200, 8, START);
+    struct told all = recent(l, UINT32_MAX, 0), one = recent(l, queue.port_no, 0);
+    assert_int_equal(all.n, 2);
+    assert_int_equal(all.us, 200);
+    assert_int_equal(one.n, 1);
+    assert_int_equal(one.pair, 7);
+    assert_int_equal(recent(l, UINT32_MAX, all.last).n, 0);
+    assert_int_equal(recent(l, UINT32_MAX, UINT64_MAX).n, 0);
+    for (unsigned i = 0; i < LATENCY_RECENT; i++)
+        latency_rtt(l, &queue, 300 + i, 7, START);
+    all = recent(l, UINT32_MAX, 0);
+    assert_int_equal(all.n, LATENCY_RECENT);
+    assert_int_equal(all.first, 3);
+    assert_int_equal(recent(l, UINT32_MAX, all.last - 1).us, 300 + LATENCY_RECENT - 1);
     latency_free(l);
 }
 
@@ -163,7 +212,7 @@ queues(void **state)
     static const unsigned order[] = {4, 3, 2, 0, 1};
     struct latency *l = latency_new();
     for (unsigned i = 0; i < 5; i++)
-        latency_rtt(l, &keys[i], 100 + i, START);
+        latency_rtt(l, &keys[i], 100 + i, 0, START);
     struct views all = views_at(l, EVERYONE, EVERYONE, START);
     assert_int_equal(all.n, 5);
     for (unsigned i = 0; i < 5; i++)
@@ -176,7 +225,7 @@ queues(void **state)
     assert_int_equal(views_at(l, 2, 10, START).n, 1);
     latency_forget_port(l, 2);
     assert_int_equal(views_at(l, EVERYONE, EVERYONE, START).n, 2);
-    latency_rtt(l, &keys[3], 7, START); /* of the same name: it begins anew */
+    latency_rtt(l, &keys[3], 7, 0, START); /* of the same name: it begins anew */
     assert_int_equal(views_at(l, 2, 10, START).v[0].rtt.samples, 1);
     latency_free(l);
 }
@@ -187,7 +236,7 @@ the_bound(void **state)
     struct latency *l = latency_new();
     for (uint32_t i = 0; i < LATENCY_MOST + 5; i++) {
         const struct latency_key k = {1 + i / 0x4000, i % 0x4000, 0};
-        latency_rtt(l, &k, 1, START);
+        latency_rtt(l, &k, 1, 0, START);
     }
     assert_int_equal(latency_lost(l), 5);
     latency_free(l);
@@ -202,7 +251,7 @@ main(void)
         cmocka_unit_test(few_samples), cmocka_unit_test(many_samples),
         cmocka_unit_test(the_path),    cmocka_unit_test(values_to_a_thousandth),
         cmocka_unit_test(queues),      cmocka_unit_test(the_bound),
-        cmocka_unit_test(slow_ones),
+        cmocka_unit_test(slow_ones),   cmocka_unit_test(one_by_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

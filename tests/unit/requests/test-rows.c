@@ -122,7 +122,8 @@ what_is_open_to_slices(void **state)
         "queue_get_config role get_async set_async meter_mod qos desc flow_stats "
         "aggregate table_stats port_stats queue_stats group_stats group_desc "
         "group_features meter_stats meter_config meter_features table_features "
-        "port_desc bundle_add bundle_control monitor qos_dump qos_ports service tins qos_latency ";
+        "port_desc bundle_add bundle_control monitor qos_dump qos_ports service tins qos_latency "
+        "round_trips ";
     for (size_t i = 0; i < N; i++)
         if (!row_of(&numbers[i])->slice == is_one_of(open, numbers[i].name))
             fail_msg("%s", numbers[i].name);

@@ -12,6 +12,8 @@
 #define SECOND    1000000
 #define LINE_US   SECOND
 #define REOPEN_US SECOND
+#define ALONE_US  SECOND /* without a round trip, after which reflectors are probed, too */
+#define IDLE_PART 8 /* of the rate: a class that sends less may have no connection to measure */
 
 static int64_t
 now_us(void)
@@ -55,6 +57,7 @@ reopen(struct autorate *a)
     if (remote_reopen(&a->c->remote))
         return DPCTL_OK; /* the next time, then */
     a->lost = false;
+    a->passive.after = 0; /* another process may count anew */
     enum status st = ask(a, autorate_find);
     a->at = 0;
     return st || a->lost ? st : autorate_event(a, "found", "the switch is there again");
@@ -92,8 +95,7 @@ apply_safe(struct autorate *a)
     return autorate_apply(a, a->safe, true);
 }
 
-/* Goes to the safe rate: when all reflectors have been silent for long, it is unknown what the
- * link carries. */
+/* Goes to the safe rate: when nothing was measured for long, it is unknown what the link carries. */
 static enum status
 without_answers(struct autorate *a)
 {
@@ -105,7 +107,36 @@ without_answers(struct autorate *a)
         return st;
     autorate_begin(&a->law, &a->bounds);
     a->law.rate = a->safe;
-    return autorate_event(a, "silent", "no reflector answers");
+    return autorate_event(a, "silent",
+                          !a->passive.on ? "no reflector answers"
+                          : a->probes.n
+                              ? "there is no round trip of what passes, and no reflector answers"
+                              : "there is no round trip of what passes");
+}
+
+static bool
+needs_probes(const struct autorate *a)
+{
+    return !a->passive.on || now_us() - a->passive.heard_at >= ALONE_US;
+}
+
+/* The delay of this turn, and since when nothing was measured. */
+static int64_t
+look(struct autorate *a)
+{
+    struct passive *p = &a->passive;
+    bool idle = a->sent < a->rate / IDLE_PART;
+    a->answering = a->pairs = 0;
+    a->delay = p->on ? passive_delay(p, &a->pairs, &a->baseline) : -1;
+    if (!a->pairs && needs_probes(a))
+        a->delay = probes_delay(&a->probes, now_us(), &a->answering, &a->baseline);
+    if (p->on && idle && !a->pairs && !a->answering)
+        p->heard_at = now_us(); /* nothing passes, and nothing is delayed */
+    if (p->on && idle && a->delay < 0)
+        a->delay = 0;
+    if (a->delay > a->line_delay)
+        a->line_delay = a->delay;
+    return p->on ? p->heard_at : a->began;
 }
 
 static enum status
@@ -113,15 +144,15 @@ turn(struct autorate *a)
 {
     enum status st = a->lost ? reopen(a) : DPCTL_OK;
     st = st || a->lost ? st : ask(a, measure);
-    a->delay = probes_delay(&a->probes, now_us(), &a->answering, &a->baseline);
-    if (a->delay > a->line_delay)
-        a->line_delay = a->delay;
+    st = st || a->lost || !a->passive.on ? st : ask(a, autorate_listen);
+    int64_t heard_at = look(a);
     if (st || a->lost)
         return st;
-    if (!a->answering)
-        return now_us() - a->began < PROBE_SILENT ? DPCTL_OK : without_answers(a);
+    if (!a->pairs && !a->answering && a->delay < 0)
+        return now_us() - heard_at < PROBE_SILENT ? DPCTL_OK : without_answers(a);
     if (a->silent)
-        st = autorate_event(a, "answers", "a reflector answers");
+        st = autorate_event(a, "answers",
+                            a->pairs ? "there are round trips" : "a reflector answers");
     a->silent = false;
     a->state = autorate_step(
         &a->law, &(struct autorate_turn){.at = a->at, .sent = a->sent, .delay = a->delay});
@@ -154,7 +185,8 @@ loop(struct autorate *a)
     int64_t next = now_us(), line = next + LINE_US;
     a->began = next;
     for (uint64_t lines = 0; !st && !signals_pending() && (!a->count || lines < a->count);) {
-        probes_send(&a->probes, now_us());
+        if (needs_probes(a))
+            probes_send(&a->probes, now_us());
         next += (int64_t)(a->lost ? REOPEN_US : (int64_t)a->turn_us);
         if (next < now_us())
             next = now_us(); /* it couldn't keep up */
@@ -196,6 +228,7 @@ autorate_run(struct ctx *c, char **words, int n)
     enum status st = autorate_options(&a, words, n);
     if (!st) {
         autorate_begin(&a.law, &a.bounds);
+        passive_begin(&a.passive, now_us());
         st = autorate_find(&a);
     }
     if (!st) {

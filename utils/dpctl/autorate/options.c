@@ -35,7 +35,8 @@ static const struct key keys[] = {
     {"max", RATE(bounds.max), .need = "min=5mbit,max=80mbit"},
     {"base", RATE(bounds.base)},
     {"safe", RATE(safe)},
-    {"reflector", .take = take_reflector, .need = "reflector=ADDRESS", .bare = KEY_BARE_ALL},
+    {"reflector", .take = take_reflector, .bare = KEY_BARE_ALL},
+    {"passive", key_flag, ANY(passive.on)},
     {"interval", key_time, ANY(turn_us), .least = TURN_LEAST, .most = TURN_MOST},
     {"limit", key_time, ANY(bounds.limit), .least = LIMIT_LEAST, .most = LIMIT_MOST},
     {"class", key_number, ANY(class), .most = QOS_CLASS_MAX},
@@ -63,6 +64,13 @@ autorate_options(struct autorate *a, char **words, int n)
     enum status st = keys_take(a->c, keys, words, n, a);
     if (st)
         return st;
+    if (!a->probes.n && !a->passive.on)
+        return say_usage(a->c,
+                         "say what to measure: reflector=ADDRESS beyond the link, passive=yes "
+                         "for the round trips of what passes, or both");
+    if (!a->probes.n && a->dir == QOS_IN)
+        return say_usage(a->c, "with direction=in give a reflector=, too: what acknowledges a "
+                               "download has no round trip");
     if (b->min > b->max)
         return say_usage(a->c, "min is above max");
     if (!b->base) /* the geometric mean: 20mbit between 5mbit and 80mbit */

@@ -2,7 +2,9 @@
 /* The class whose rate is changed: an HTB class, or CAKE or TBF in its place. */
 #include "autorate-inside.h"
 
+#include <core/ask.h>
 #include <core/say.h>
+#include <core/signals.h>
 #include <queues/queues.h>
 
 #include <inttypes.h>
@@ -116,6 +118,33 @@ autorate_sent(struct autorate *a, uint64_t *bytes)
     if (!e)
         return say_failed(a->c, "queue %" PRIu32 " of port %" PRIu32 " is gone", a->class, a->port);
     *bytes = e->counters.bytes;
+    a->backlog = 0; /* the root class has none of its own, but its scheduler counts all */
+    for (size_t i = 0; i < all.n; i++)
+        if (queues_direction(&all.v[i]) == a->dir && all.v[i].counters.backlog_bytes > a->backlog)
+            a->backlog = all.v[i].counters.backlog_bytes;
+    return DPCTL_OK;
+}
+
+enum status
+autorate_listen(struct autorate *a)
+{
+    uint8_t what[16];
+    struct of_bytes data;
+    int64_t now = signals_clock_us(CLOCK_MONOTONIC);
+    int64_t wait = a->rate ? (int64_t)(a->backlog * 8 * 1000000 / a->rate) : 0;
+    of_set32(what, a->port);
+    of_set32(what + 4, QOS_ALL_CLASSES);
+    of_set64(what + 8, a->passive.after);
+    enum status st =
+        ask_experimenter(a->c, OFP_EXP_ROUND_TRIPS, (struct of_bytes){what, sizeof what}, &data);
+    if (st || data.n % OFP_ROUND_TRIP_LEN)
+        return st ? st : say_malformed(a->c);
+    passive_turn(&a->passive);
+    for (const uint8_t *p = data.p, *end = p + data.n; p < end; p += OFP_ROUND_TRIP_LEN) {
+        a->passive.after = of_get64(p);
+        if (of_get32(p + 24) < PASSIVE_FRESH)
+            passive_take(&a->passive, of_get32(p + 16), of_get32(p + 20), wait, now);
+    }
     return DPCTL_OK;
 }
 

@@ -48,6 +48,8 @@ line_json(struct of_wr *w, const struct autorate *a)
     }
     of_json_uint(&j, "answering", a->answering);
     of_json_uint(&j, "reflectors", a->probes.n);
+    if (a->passive.on)
+        of_json_uint(&j, "pairs", a->pairs);
     of_json_uint(&j, "changes", a->changes);
     of_json_text(&j, "state", state_name(a));
     of_json_end_object(&j);
@@ -77,7 +79,13 @@ line_text(struct of_wr *w, const struct autorate *a)
                   a->baseline / 100 % 10);
     else
         of_printf(w, "delay not known  ");
-    of_printf(w, "%u of %u answer  %s", a->answering, a->probes.n, state_name(a));
+    if (a->pairs)
+        of_printf(w, "%u pair%s of hosts", a->pairs, a->pairs > 1 ? "s" : "");
+    else if (a->passive.on && !a->answering)
+        of_printf(w, "no round trip");
+    else
+        of_printf(w, "%u of %u answer", a->answering, a->probes.n);
+    of_printf(w, "  %s", state_name(a));
 }
 
 enum status

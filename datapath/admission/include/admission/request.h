@@ -124,6 +124,7 @@ struct request {
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_SERVICE, service)                                              \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_TINS, tins)                                                    \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_LATENCY, qos_latency)                                      \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_ROUND_TRIPS, round_trips)                                      \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_DROPS, drops)                                                  \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_LOG, log)                                                      \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_STATE, state)                                                  \

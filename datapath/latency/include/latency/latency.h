@@ -15,6 +15,7 @@
 #define LATENCY_KEPT    128u
 #define LATENCY_MOST    16384u     /* queues that are followed, at 1.2 KB each */
 #define LATENCY_NONE    UINT32_MAX /* no sample in that time */
+#define LATENCY_RECENT  4096u      /* round trips that latency_recent knows, at 40 bytes each */
 
 struct latency;
 
@@ -48,8 +49,10 @@ struct latency *latency_new(void); /* NULL: no memory */
 void latency_free(struct latency *l);
 
 /* A sample.  now: ns, never less than before.  Where there is no memory, or too many queues are followed already, it
- * is counted as lost.  latency_rtt returns whether it is slow: OFP_LATENCY_SLOW_US above the path's least. */
-bool latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint64_t now);
+ * is counted as lost.  pair: a number for the two hosts.  latency_rtt returns whether it is slow:
+ * OFP_LATENCY_SLOW_US above the path's least. */
+bool latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint32_t pair,
+                 uint64_t now);
 void latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
                    enum latency_source source, uint64_t now);
 uint64_t latency_lost(const struct latency *l);
@@ -63,6 +66,20 @@ void latency_forget_port(struct latency *l, uint32_t port_no);
 typedef void latency_fn(void *ctx, const struct latency_view *v);
 int latency_each(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t now,
                  latency_fn *fn, void *ctx);
+
+/* A round trip by itself. */
+struct latency_round_trip {
+    uint64_t number; /* of all, from 1 */
+    uint64_t at;     /* when it was read, ns */
+    struct latency_key key;
+    uint32_t us, pair;
+};
+
+/* Calls fn for those of a port (UINT32_MAX: of all) with a number above `after`, oldest first, as far back as
+ * LATENCY_RECENT.  They are kept from the first call on.  0 or -ENOMEM. */
+typedef void latency_recent_fn(void *ctx, const struct latency_round_trip *r);
+int latency_recent(struct latency *l, uint32_t port_no, uint64_t after, latency_recent_fn *fn,
+                   void *ctx);
 
 /* The p-th percentile (nearest rank) of n values, which it sorts.  LATENCY_NONE: n is 0. */
 uint32_t latency_percentile(uint32_t *v, size_t n, unsigned p);

@@ -111,6 +111,8 @@ struct rtt_sample {
     __u32 us;
     __u32 ifindex;
     __u32 queue;
+    __u32 pair; /* which two hosts, by rtt_pair */
+    __u32 zero;
 };
 
 struct rtt_control {
@@ -258,6 +260,13 @@ rtt_sign(const struct rtt_control *c, const struct rtt_ends *e, struct rtt_seen 
     __u64 both = rtt_mix(from + to + ((__u64)e->id << 32) + e->ifindexes);
     out->sig = (__u32)(both >> 32) | 1;
     out->dir = from < to;
+}
+
+/* Of the two addresses, whatever the direction and the ports; never 0. */
+static RTT_INLINE __u32
+rtt_pair(const struct rtt_control *c, const struct rtt_ends *e)
+{
+    return (__u32)rtt_mix(rtt_end_hash(c, e->src, 0) + rtt_end_hash(c, e->dst, 0)) | 1;
 }
 
 /* ------------------------------------------------------------------ datagrams */
@@ -524,7 +533,8 @@ rtt_spin(struct rtt_slot *s, struct rtt_way *mine, struct rtt_way *other, const 
 
 /* ------------------------------------------------------------------ all of them */
 
-/* Follows a packet that leaves by a port.  Returns 1 if it ends a round trip: *out then has all but its number. */
+/* Follows a packet that leaves by a port.  Returns 1 if it ends a round trip: *out then has all but its number and
+ * the pair. */
 static RTT_INLINE int
 rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
 {
