@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <latency/latency.h>
 
-#include <oflib/openflow.h>
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +30,7 @@ struct series {
     uint64_t minute;        /* the one that path[minute % MINUTES] is of */
     uint32_t path[MINUTES]; /* least round trip of each minute */
     struct window rtt, delay;
+    struct latency_histogram all_rtt, all_delay;
 };
 
 struct latency {
@@ -108,6 +107,17 @@ put(struct window *w, uint32_t us, uint64_t now)
     w->next = (w->next + 1) % LATENCY_KEPT;
     if (w->n < LATENCY_KEPT)
         w->n++;
+}
+
+static void
+add(struct latency_histogram *h, uint32_t us)
+{
+    static const uint32_t bounds[] = {OFP_LATENCY_BOUNDS};
+    unsigned i = 0;
+    while (i < OFP_LATENCY_BOUNDS_N && us > bounds[i])
+        i++;
+    h->n[i]++;
+    h->sum += us;
 }
 
 static void
@@ -237,6 +247,7 @@ latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, uint32_
         s->path[s->minute % MINUTES] = us;
     s->rtt_samples++;
     put(&s->rtt, us, now);
+    add(&s->all_rtt, us);
     return us > path && us - path >= OFP_LATENCY_SLOW_US;
 }
 
@@ -250,6 +261,7 @@ latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
     s->source = (uint8_t)source;
     s->delay_samples++;
     put(&s->delay, us, now);
+    add(&s->all_delay, us);
 }
 
 uint64_t
@@ -327,8 +339,11 @@ latency_each(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t no
     if (n)
         qsort(v, n, sizeof(struct series *), by_place);
     for (size_t i = 0; i < n; i++) {
-        struct latency_view view = {
-            .key = v[i]->key, .path = path_of(v[i], now), .source = v[i]->source};
+        struct latency_view view = {.key = v[i]->key,
+                                    .path = path_of(v[i], now),
+                                    .source = v[i]->source,
+                                    .all_rtt = &v[i]->all_rtt,
+                                    .all_delay = &v[i]->all_delay};
         figures(&v[i]->rtt, v[i]->rtt_samples, now, &view.rtt);
         figures(&v[i]->delay, v[i]->delay_samples, now, &view.delay);
         fn(ctx, &view);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QOS_LATENCY (docs/reference/qos-extension.md): how long packets take, by queue. */
+/* QOS_LATENCY (docs/reference/qos-extension.md) and HISTOGRAMS (docs/reference/extensions.md): how long packets take,
+ * by queue. */
 #include "qos-request.h"
 #include <admission/request.h>
 
@@ -37,14 +38,40 @@ put_queue(void *ctx, const struct latency_view *v)
     put_figures(w, &v->delay);
 }
 
+static void
+put_histograms(void *ctx, const struct latency_view *v)
+{
+    struct sliced_dump *d = ctx;
+    struct of_wr *w = &d->w;
+    const struct latency_histogram *all[] = {v->all_rtt, v->all_delay};
+    if (!slice_has_queue(d->slice, v->key.port_no, v->key.class_id))
+        return;
+    of_wr32(w, v->key.port_no);
+    of_wr32(w, v->key.class_id);
+    of_wr8(w, v->key.in);
+    of_wr_add(w, 7);
+    of_wr64(w, v->all_rtt->sum);
+    of_wr64(w, v->all_delay->sum);
+    for (unsigned k = 0; k < 2; k++)
+        for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++)
+            of_wr64(w, all[k]->n[i]);
+}
+
 static size_t
-entry_len(struct of_bytes left)
+figures_len(struct of_bytes left)
 {
     return OFP_LATENCY_LEN;
 }
 
+static size_t
+histograms_len(struct of_bytes left)
+{
+    return OFP_HISTOGRAMS_LEN;
+}
+
 static int
-handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
+answer(struct sw *sw, struct conn *c, const struct of_msg *m, latency_fn *put,
+       size_t entry_len(struct of_bytes left))
 {
     const struct of_mp_experimenter *q = m->body;
     uint32_t port_no = of_get32(q->data.p), class_id = of_get32(q->data.p + 4);
@@ -57,11 +84,23 @@ handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
     }
     e.err = sw_service_ask(sw);
     if (!e.err && store)
-        e.err = latency_each(store, port_no, class_id, loop_clock(), put_queue, &d);
+        e.err = latency_each(store, port_no, class_id, loop_clock(), put, &d);
     if (!e.err)
         return conn_dump_encoded(c, m, &d.w, entry_len);
     of_wr_free(&d.w);
     return sw_qos_refuse(c, m, &e);
+}
+
+static int
+handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return answer(sw, c, m, put_queue, figures_len);
+}
+
+static int
+handle_histograms(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return answer(sw, c, m, put_histograms, histograms_len);
 }
 
 const struct request request_qos_latency = {.access = ACCESS_READ,
@@ -70,3 +109,10 @@ const struct request request_qos_latency = {.access = ACCESS_READ,
                                             .least = 8,
                                             .most = 8,
                                             .run = handle_latency};
+
+const struct request request_histograms = {.access = ACCESS_READ,
+                                           .slice = may_ask_queues,
+                                           .needs = QUEUES,
+                                           .least = 8,
+                                           .most = 8,
+                                           .run = handle_histograms};

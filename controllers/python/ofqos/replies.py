@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, QOS_LATENCY, KERNEL, SERVICE, COUNTERS."""
+"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, QOS_LATENCY, HISTOGRAMS, KERNEL, SERVICE, COUNTERS."""
 from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, Optional
+from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
 
 from . import table
 from .request import Request, decode_params, encode_params
@@ -14,6 +14,8 @@ _PORT = struct.Struct('!IBBHIIQQ')
 _RELEASE = 64
 _SERVED = struct.Struct('!IIBBHIQQQQ')
 _LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
+BOUNDS_US = 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000
+_HISTOGRAMS = struct.Struct(f'!IIB7x{2 + 2 * (len(BOUNDS_US) + 1)}Q')
 _NO_TIME = 0xffffffff
 _SOURCES = {1: 'scheduler', 2: 'clock', 3: 'backlog'}
 
@@ -226,6 +228,29 @@ def parse_latency(data: bytes) -> List[Latency]:
                              _time(path), Figures(waits, *map(_time, (d0, d1, d2, d3))), _SOURCES.get(source, '')))
         at += length
     return found
+
+
+class Histogram(NamedTuple):
+    """How many took at most each of BOUNDS_US, and of those before it more; one more for longer ones."""
+    counts: Sequence[int]
+    sum_us: int
+
+
+class Histograms(NamedTuple):
+    """Of a queue, since it is there; class_id 0: of a port without queues."""
+    port: int
+    class_id: int
+    direction: str
+    rtt: Histogram
+    delay: Histogram
+
+
+def parse_histograms(data: bytes) -> List[Histograms]:
+    """The data of a HISTOGRAMS reply."""
+    if len(data) % _HISTOGRAMS.size:
+        raise ValueError(f'HISTOGRAMS: {len(data)} bytes')
+    return [Histograms(port, class_id, 'in' if direction else 'out', Histogram(n[:len(BOUNDS_US) + 1], rtt), Histogram(n[len(BOUNDS_US) + 1:], delay))
+            for port, class_id, direction, rtt, delay, *n in _HISTOGRAMS.iter_unpack(data)]
 
 
 def parse_counters(data: bytes) -> Dict[str, int]:

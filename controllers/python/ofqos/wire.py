@@ -20,7 +20,7 @@ ONF_EXPERIMENTER = 0x4f4e4600
 EXP_QOS = 1
 MP_EXPERIMENTER = 0xffff
 MORE = 1                    # OFPMPF_REPLY_MORE
-QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS, SERVICE, QOS_LATENCY = 1, 2, 3, 4, 9, 14
+QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS, SERVICE, QOS_LATENCY, HISTOGRAMS = 1, 2, 3, 4, 9, 14, 16
 
 BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 (OPEN_REQUEST, OPEN_REPLY, CLOSE_REQUEST, CLOSE_REPLY, COMMIT_REQUEST, COMMIT_REPLY,
@@ -127,6 +127,11 @@ def ask_dump(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> byt
 def ask_latency(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> bytes:
     """QOS_LATENCY: how long packets take, of all queues, a port's, or one."""
     return ask(QOS_LATENCY, xid, struct.pack('!II', port, class_id))
+
+
+def ask_histograms(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> bytes:
+    """HISTOGRAMS: how many packets took how long since the queue is there."""
+    return ask(HISTOGRAMS, xid, struct.pack('!II', port, class_id))
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,12 @@
 #define OFP_TIN_LEN         72 /* of an entry */
 #define OFP_EXP_QOS_LATENCY 14 /* exp_type of a multipart */
 #define OFP_LATENCY_LEN     72 /* of an entry */
+#define OFP_EXP_HISTOGRAMS  16 /* exp_type of a multipart */
+/* us that a histogram's places reach to; what took longer is in one more. */
+#define OFP_LATENCY_BOUNDS                                                                         \
+    500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000, 2000000
+#define OFP_LATENCY_BOUNDS_N 12
+#define OFP_HISTOGRAMS_LEN   (32 + 16 * (OFP_LATENCY_BOUNDS_N + 1)) /* of an entry */
 #define OFP_EXP_ROUND_TRIPS 15 /* exp_type of a multipart */
 #define OFP_ROUND_TRIP_LEN  32 /* of an entry */
 /* us that a round trip takes longer than the path's least, or that packets wait: then the switch reads how long they

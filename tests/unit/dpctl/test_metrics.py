@@ -60,6 +60,9 @@ def describe(number, name):
     return struct.pack('!I4x6s2x16sIIIIIIII', number, bytes(6), name, 0, 0, 0, 0, 0, 0, 100_000, 0)
 
 
+HISTOGRAM = 0, 0, 0, 0, 1, 2, 1, 0, 0, 0, 0, 0, 5      # of round trips: up to 10 ms one, ...
+
+
 class Small(Switch):
     """A switch with one of each."""
 
@@ -76,7 +79,8 @@ class Small(Switch):
                 2: b''.join(counter(*c) for c in COUNTERS.items()), 5: STATUS,
                 9: struct.pack('!IIBBHIQQQQ', 2, 10, 0, 23, 250, 31_000, 11, 12, 4_000_000, 1_000_000),
                 14: struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
-                                5, 0, 1000, 2000, 0xffffffff)}[exp_type]
+                                5, 0, 1000, 2000, 0xffffffff),
+                16: struct.pack('!IIB7xQQ13Q13Q', 2, 10, 0, 100_000, 2_500, *HISTOGRAM, 3, *[0] * 11, 1)}[exp_type]
 
     def answer(self, xid, body):
         kind = struct.unpack_from('!H', body)[0]
@@ -159,6 +163,19 @@ class Metrics(Dpctl):
                 ('connections', '2', {'peer': 'tcp:[2001:db8::1]'})):
             self.assertEqual(self.value(text, name, **labels), value, name)
         self.assertNotIn('table="5"', text)
+
+    def test_histograms(self):
+        text = self.text()
+        for name, le, n in (('rtt', '0.0005', 0), ('rtt', '0.01', 1), ('rtt', '0.02', 3), ('rtt', '2.0', 4), ('rtt', '+Inf', 9),
+                            ('delay', '0.0005', 3), ('delay', '1.0', 3), ('delay', '+Inf', 4)):
+            self.assertEqual(self.value(text, f'queue_{name}_seconds_bucket', queue=10, le=le), str(n), (name, le))
+        self.assertEqual(self.value(text, 'queue_rtt_seconds_count', queue=10), '9')
+        self.assertEqual(self.value(text, 'queue_rtt_seconds_sum', queue=10), '0.100000')
+        self.assertEqual(self.value(text, 'queue_delay_seconds_sum', queue=10), '0.002500')
+        told = next(f for f in json.loads(self.text('--json')) if f['name'] == 'ofqos_queue_rtt_seconds')
+        self.assertEqual(told['type'], 'histogram')
+        self.assertEqual(told['samples'][0]['buckets']['0.02'], 2)
+        self.assertEqual(told['samples'][0]['sum'], 0.1)
 
     def test_openmetrics(self):
         text = self.text()

@@ -241,6 +241,36 @@ collect_latency(struct metrics *m)
     return st;
 }
 
+static void
+take_histogram(uint64_t *v, unsigned at, const uint8_t *counts, uint64_t sum)
+{
+    v += at * METRICS_HISTOGRAM_VALUES;
+    for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++)
+        v[i] = of_get64(counts + 8 * i);
+    v[OFP_LATENCY_BOUNDS_N + 1] = sum;
+}
+
+/* Likewise; and not of so many queues that nobody could store them. */
+static enum status
+collect_histograms(struct metrics *m)
+{
+    struct queue_rows rows;
+    bool refused;
+    enum status st = metrics_allow(m, queues_ask_histograms(m->c, &rows), &refused);
+    for (size_t i = 0; !st && !refused && rows.n <= METRICS_HISTOGRAMS && i < rows.n; i++) {
+        const uint8_t *p = rows.p + i * OFP_HISTOGRAMS_LEN;
+        metrics_label_port(m, of_get32(p));
+        metrics_label(m, "direction", p[8] ? "in" : "out");
+        label_queue(m, "queue", of_get32(p + 4));
+        uint64_t *v = metrics_object(m, METRICS_OF_SPREAD);
+        if (!v)
+            return DPCTL_OK; /* m->full */
+        take_histogram(v, SPREAD_RTT, p + 32, of_get64(p + 16));
+        take_histogram(v, SPREAD_DELAY, p + 32 + 8 * (OFP_LATENCY_BOUNDS_N + 1), of_get64(p + 24));
+    }
+    return st;
+}
+
 /* What OFPMP_QUEUE tells; `skip` is a view that has all queues but bands. */
 static enum status
 collect_plain(struct metrics *m, const struct queue_view *skip)
@@ -280,6 +310,7 @@ metrics_collect_queues(struct metrics *m)
         return collect_plain(m, NULL);
     st = take_view(m, &view);
     st = st ? st : collect_latency(m);
+    st = st ? st : collect_histograms(m);
     for (size_t i = 0; i < view.n; i++)
         bands |= qos_sched_parts(view.v[i].entry->config.sched);
     return st || !bands ? st : collect_plain(m, &view);

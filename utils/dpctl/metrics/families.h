@@ -3,7 +3,7 @@
  *
  * The name is written behind "ofqos_", a counter's before "_total".  A unit ends the name.  The
  * value is divided by `per`, a power of ten.  An object of a group (a port, a queue) has a value
- * for each row of the group, by ID. */
+ * for each row of the group, by ID; of a HISTOGRAM it has METRICS_HISTOGRAM_VALUES. */
 #ifndef METRICS_FAMILIES_H
 #define METRICS_FAMILIES_H
 
@@ -108,6 +108,12 @@
     M(QUEUE_DELAY_P99, "queue_delay_p99_seconds", GAUGE, "seconds", 1000000,                       \
       "99 % of the time packets wait no longer")
 
+#define METRICS_SPREAD(M)                                                                          \
+    M(SPREAD_RTT, "queue_rtt_seconds", HISTOGRAM, "seconds", 1000000,                              \
+      "All round trips that were measured behind the queue, itself included")                      \
+    M(SPREAD_DELAY, "queue_delay_seconds", HISTOGRAM, "seconds", 1000000,                          \
+      "All readings of how long packets wait in the queue")
+
 #define METRICS_TABLE(M)                                                                           \
     M(TABLE_FLOWS, "table_flows", GAUGE, "", 1, "Flow entries in the table")                       \
     M(TABLE_LOOKUPS, "table_lookups", COUNTER, "", 1, "Packets looked up in the table")            \
@@ -200,6 +206,7 @@
     G(PORT, "port, name")                                                                          \
     G(PLACE, "port, name, direction, queue, parent, kind, sched, queue_name")                      \
     G(QUEUE, "port, name, direction, queue")                                                       \
+    G(SPREAD, "port, name, direction, queue")                                                      \
     G(TABLE, "table")                                                                              \
     G(GROUP, "group")                                                                              \
     G(BUCKET, "group, bucket")                                                                     \

@@ -8,9 +8,15 @@
 
 #include <core/context.h>
 
+#include <oflib/openflow.h>
+
 #define METRICS_UNKNOWN UINT64_MAX /* also what a switch reports if it does not count */
 
-enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_INFO };
+/* Of a histogram: how many took at most each of OFP_LATENCY_BOUNDS, or longer than all; then their sum. */
+#define METRICS_HISTOGRAM_VALUES (OFP_LATENCY_BOUNDS_N + 2)
+#define METRICS_HISTOGRAMS       1000 /* queues: a switch that has more is told without */
+
+enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_INFO, METRICS_HISTOGRAM };
 
 struct metrics_row {
     const char *name;
@@ -29,8 +35,14 @@ extern const struct metrics_family_group metrics_groups[METRICS_GROUPS_N];
 
 struct metrics_object {
     const char *labels; /* ,port="1",name="eth1" */
-    uint64_t *v;        /* one for each row of the group */
+    uint64_t *v;        /* metrics_width of them for each row of the group */
 };
+
+static inline size_t
+metrics_width(const struct metrics_row *row)
+{
+    return row->type == METRICS_HISTOGRAM ? METRICS_HISTOGRAM_VALUES : 1;
+}
 
 struct metrics_objects {
     struct metrics_object *v;

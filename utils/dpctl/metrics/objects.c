@@ -64,7 +64,7 @@ uint64_t *
 metrics_object(struct metrics *m, enum metrics_group group)
 {
     struct metrics_objects *to = &m->of[group];
-    size_t n = metrics_groups[group].n;
+    size_t n = metrics_groups[group].n * metrics_width(metrics_groups[group].rows);
     struct metrics_object *v = words_room(m->c, to->v, to->n, &to->room, sizeof *v);
     uint64_t *values = of_arena_array(&m->c->arena, n, sizeof *values);
     char *labels = words_keep(m->c, (const char *)m->labels.buf, m->labels.len);

@@ -15,8 +15,8 @@
 
 #define PREFIX "ofqos_"
 
-static const char *const type_names[] = {"counter", "gauge", "info"};
-static const char *const endings[] = {"_total", "", "_info"};
+static const char *const type_names[] = {"counter", "gauge", "info", "histogram"};
+static const char *const endings[] = {"_total", "", "_info", ""};
 
 /* --------------------------------------------------------------------- a value */
 
@@ -37,6 +37,40 @@ write_value(struct of_wr *w, const struct metrics_row *row, uint64_t v)
         of_printf(w, "%" PRIu64 ".%0*" PRIu64, v / row->per, digits, v % row->per);
     else
         of_printf(w, "%" PRIu64, v);
+}
+
+/* ------------------------------------------------------------------ a histogram */
+
+static const uint32_t bounds[] = {OFP_LATENCY_BOUNDS}; /* us */
+
+/* Seconds as both formats want them, with at least one digit behind the point: 0.0005, 1.0; "+Inf". */
+static const char *
+bound_text(unsigned i, char text[24])
+{
+    if (i == OFP_LATENCY_BOUNDS_N)
+        return "+Inf";
+    int n = snprintf(text, 24, "%.6f", bounds[i] / 1e6);
+    while (text[n - 1] == '0' && text[n - 2] != '.')
+        text[--n] = '\0';
+    return text;
+}
+
+/* Each place counts those before it, too. */
+static void
+write_histogram(const struct metrics *m, struct of_wr *w, const struct metrics_row *row,
+                const char *labels, const uint64_t *v)
+{
+    char le[24];
+    uint64_t n = 0;
+    for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++) {
+        n += v[i];
+        of_printf(w, PREFIX "%s_bucket{dp=\"%s\"%s,le=\"%s\"} %" PRIu64 "\n", row->name, m->dp,
+                  labels, bound_text(i, le), n);
+    }
+    of_printf(w, PREFIX "%s_count{dp=\"%s\"%s} %" PRIu64 "\n", row->name, m->dp, labels, n);
+    of_printf(w, PREFIX "%s_sum{dp=\"%s\"%s} ", row->name, m->dp, labels);
+    write_value(w, row, v[OFP_LATENCY_BOUNDS_N + 1]);
+    of_wr8(w, '\n');
 }
 
 /* ------------------------------------------------------------------------ text */
@@ -60,14 +94,19 @@ write_family(const struct metrics *m, struct of_wr *w, enum metrics_group group,
 {
     const struct metrics_row *row = &metrics_groups[group].rows[at];
     const struct metrics_objects *all = &m->of[group];
+    const size_t first = at * metrics_width(row);
     bool any = false;
     for (size_t i = 0; i < all->n; i++) {
         const struct metrics_object *o = &all->v[i];
-        if (!is_known(row, o, at))
+        if (!is_known(row, o, first))
             continue;
         if (!any)
             write_head(w, row, format);
         any = true;
+        if (row->type == METRICS_HISTOGRAM) {
+            write_histogram(m, w, row, o->labels, o->v + first);
+            continue;
+        }
         of_printf(w, PREFIX "%s%s{dp=\"%s\"%s} ", row->name, endings[row->type], m->dp, o->labels);
         write_value(w, row, o->v[at]);
         of_wr8(w, '\n');
@@ -95,15 +134,36 @@ json_labels(struct of_json *j, const struct metrics *m, const char *labels)
 }
 
 static void
-json_sample(struct of_json *j, const struct metrics *m, const struct metrics_row *row,
-            const struct metrics_object *o, size_t at)
+json_value(struct of_json *j, const char *name, const struct metrics_row *row, uint64_t v)
 {
     char number[48];
     struct of_wr w = of_wr_fixed(number, sizeof number);
-    write_value(&w, row, o->v[at]);
+    write_value(&w, row, v);
+    of_json_raw(j, name, number, w.len);
+}
+
+/* Each place by itself, below the bound that it reaches to. */
+static void
+json_histogram(struct of_json *j, const struct metrics_row *row, const uint64_t *v)
+{
+    char le[24];
+    of_json_object(j, "buckets");
+    for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++)
+        of_json_uint(j, bound_text(i, le), v[i]);
+    of_json_end_object(j);
+    json_value(j, "sum", row, v[OFP_LATENCY_BOUNDS_N + 1]);
+}
+
+static void
+json_sample(struct of_json *j, const struct metrics *m, const struct metrics_row *row,
+            const struct metrics_object *o, size_t at)
+{
     of_json_object(j, NULL);
     json_labels(j, m, o->labels);
-    of_json_raw(j, "value", number, w.len);
+    if (row->type == METRICS_HISTOGRAM)
+        json_histogram(j, row, o->v + at);
+    else
+        json_value(j, "value", row, o->v[at]);
     of_json_end_object(j);
 }
 
@@ -121,8 +181,8 @@ json_family(struct of_json *j, const struct metrics *m, enum metrics_group group
     of_json_text(j, "help", row->help);
     of_json_array(j, "samples");
     for (size_t i = 0; i < all->n; i++)
-        if (is_known(row, &all->v[i], at))
-            json_sample(j, m, row, &all->v[i], at);
+        if (is_known(row, &all->v[i], at * metrics_width(row)))
+            json_sample(j, m, row, &all->v[i], at * metrics_width(row));
     of_json_end_array(j);
     of_json_end_object(j);
 }

@@ -37,6 +37,17 @@ queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class, struct queue_ro
 }
 
 enum status
+queues_ask_histograms(struct ctx *c, struct queue_rows *out)
+{
+    uint8_t what[8];
+    struct of_bytes data = {0};
+    enum status st =
+        ask_experimenter(c, OFP_EXP_HISTOGRAMS, question(what, OFPP_ANY, QOS_ALL_CLASSES), &data);
+    *out = (struct queue_rows){data.p, data.n / OFP_HISTOGRAMS_LEN};
+    return st || data.n % OFP_HISTOGRAMS_LEN == 0 ? st : say_malformed(c);
+}
+
+enum status
 queues_say_no_latency(struct ctx *c)
 {
     char *lines;

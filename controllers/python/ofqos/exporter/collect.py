@@ -22,7 +22,7 @@ from ..switches import Switches
 from . import standard
 from .families import FAMILIES
 from .lines import Lines, label
-from .queues import Queues, put_latency, put_plain
+from .queues import Queues, put_histograms, put_latency, put_plain
 from .status import parse_status, put_counters, put_status
 
 STATUS = 5                      # an experimenter's multipart request
@@ -31,7 +31,7 @@ MOST_GONE = 4096
 MOST_ALIVE = 3                  # snapshots that are being sent, or could be
 
 _STANDARD = tuple(standard.BODIES)
-_OURS = (wire.QOS_DUMP, wire.SERVICE, wire.QOS_LATENCY, wire.COUNTERS, STATUS)
+_OURS = (wire.QOS_DUMP, wire.SERVICE, wire.QOS_LATENCY, wire.HISTOGRAMS, wire.COUNTERS, STATUS)
 Answers = Dict[Tuple[bool, int], bytes]         # is it an experimenter's, number -> data
 
 
@@ -172,6 +172,7 @@ class _Source:
         part((False, standard.METER), meters)
         part((True, wire.QOS_DUMP), queues)
         part((True, wire.QOS_LATENCY), lambda data: put_latency(lines, data, _names(found.ports)))
+        part((True, wire.HISTOGRAMS), lambda data: put_histograms(lines, data, _names(found.ports)))
         part((True, wire.COUNTERS), counters)
         part((True, STATUS), status)
         return lines
@@ -195,6 +196,8 @@ def _build(key: Tuple[bool, int]) -> Callable[[int], bytes]:
         return lambda xid: wire.ask_dump(xid, table.PORT_ANY, table.ALL_CLASSES)
     if number == wire.QOS_LATENCY and ours:
         return wire.ask_latency
+    if number == wire.HISTOGRAMS and ours:
+        return wire.ask_histograms
     if ours:
         return lambda xid: wire.ask(number, xid)
     return lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,

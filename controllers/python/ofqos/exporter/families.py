@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Dict, NamedTuple, Tuple
 
 PREFIX = 'ofqos_'
-_ENDINGS = {'counter': '_total', 'gauge': '', 'info': '_info'}
+_ENDINGS = {'counter': '_total', 'gauge': '', 'info': '_info', 'histogram': ''}
 _UNITS = ('bytes_per_second', 'packets_per_second', 'bytes', 'seconds', 'ratio')
 
 
@@ -115,6 +115,8 @@ SWITCH_ROWS: _Rows = (
          'How long packets wait in the queue, the median of the last ten seconds'),
         ('gauge', 'queue_delay_p90_seconds', 'Nine tenths of the time packets wait no longer'),
         ('gauge', 'queue_delay_p99_seconds', '99 % of the time packets wait no longer'),
+        ('histogram', 'queue_rtt_seconds', 'All round trips that were measured behind the queue, itself included'),
+        ('histogram', 'queue_delay_seconds', 'All readings of how long packets wait in the queue'),
     )),
     ('table', (
         ('gauge', 'table_flows', 'Flow entries in the table'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Dict, List, Optional, Union
+from typing import Dict, List, Optional, Sequence, Union
 
 from ..table import PORT_LOCAL
 from .families import FAMILIES, OWN
@@ -53,6 +53,15 @@ class Lines:
                 raise ValueError(f'more than {MOST} samples')
             self._lines.setdefault(metric, []).append(
                 f'{FAMILIES[metric].sample}{{{labels_of(self.dp, **labels)}}} {value}\n')
+
+    def histogram(self, metric: str, bounds: Sequence[int], counts: Sequence[int], total: int, **labels: str) -> None:
+        """bounds and total in us; each place of what is written counts those before it, too."""
+        name, mine, n = FAMILIES[metric].sample, labels_of(self.dp, **labels), 0
+        lines = self._lines.setdefault(metric, [])
+        for bound, count in zip((*(str(us / 1e6) for us in bounds), '+Inf'), counts):
+            n += count
+            lines.append(f'{name}_bucket{{{mine},le="{bound}"}} {n}\n')
+        lines.append(f'{name}_count{{{mine}}} {n}\n{name}_sum{{{mine}}} {total // 1_000_000}.{total % 1_000_000:06}\n')
 
     def bulk(self, metric: str, text: bytes) -> None:
         if text:

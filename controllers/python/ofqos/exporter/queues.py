@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
 
 from .. import table
-from ..replies import Entry, Served, parse_dump, parse_latency, parse_service
+from ..replies import Entry, Served, BOUNDS_US, parse_dump, parse_histograms, parse_latency, parse_service
 from ..request import decode_params
 from ..units import Curve
 from .bulk import Column, Known, Pick, Values, having, pick, shape_of
@@ -25,6 +25,7 @@ _FLAGS, _MISSED, _LENDED, _BORROWED, _BACKLOGGED, _BELOW, _SERVED_NUMBERS = 0, 1
 _RATED, _LENDS = 1, 2
 _PARTS = frozenset(('prio', 'ets', 'cake', 'mq', 'mqprio', 'taprio'))      # as a root: their bands are queues
 _MOST = 150_000                                 # entries of a dump: more than there are queues with their schedulers
+MOST_HISTOGRAMS = 1000                          # queues with them
 _DEPTH = 16                                     # the kernel's trees have 8 levels at most
 
 Key = Tuple[int, str, int]                      # port, direction, class
@@ -285,6 +286,16 @@ def put_latency(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
                          ('rtt_path', row.path_us), ('delay_median', row.delay.p50), ('delay_p90', row.delay.p90),
                          ('delay_p99', row.delay.p99)):
             lines.put(f'queue_{name}_seconds', None if us is None else f'{us / 1e6:.6f}', **labels)
+
+
+def put_histograms(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
+    """HISTOGRAMS; not of so many queues that nobody could store them"""
+    rows = parse_histograms(data)
+    for row in rows if len(rows) <= MOST_HISTOGRAMS else ():
+        labels = {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction,
+                  'queue': _queue(row.class_id)}
+        lines.histogram('queue_rtt_seconds', BOUNDS_US, row.rtt.counts, row.rtt.sum_us, **labels)
+        lines.histogram('queue_delay_seconds', BOUNDS_US, row.delay.counts, row.delay.sum_us, **labels)
 
 
 def put_plain(lines: Lines, data: bytes, names: Mapping[int, str], only: Optional[Set[int]]) -> None:

@@ -7,13 +7,15 @@
 #ifndef LATENCY_LATENCY_H
 #define LATENCY_LATENCY_H
 
+#include <oflib/openflow.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define LATENCY_SPAN_MS 10000u
 #define LATENCY_KEPT    128u
-#define LATENCY_MOST    16384u     /* queues that are followed, at 1.2 KB each */
+#define LATENCY_MOST    16384u     /* queues that are followed, at 1.5 KB each */
 #define LATENCY_NONE    UINT32_MAX /* no sample in that time */
 #define LATENCY_RECENT  4096u      /* round trips that latency_recent knows, at 40 bytes each */
 
@@ -38,9 +40,17 @@ struct latency_figures {
     uint32_t min, p50, p90, p99;
 };
 
+/* How many samples took how long since the queue is followed: at most the bound of OFP_LATENCY_BOUNDS, of the last
+ * place longer than all. */
+struct latency_histogram {
+    uint64_t sum; /* us */
+    uint64_t n[OFP_LATENCY_BOUNDS_N + 1];
+};
+
 struct latency_view {
     struct latency_key key;
     struct latency_figures rtt, delay;
+    const struct latency_histogram *all_rtt, *all_delay; /* while latency_each runs */
     uint32_t path; /* least round trip of the last ten minutes */
     uint8_t source;
 };

@@ -141,6 +141,8 @@ enum status queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class,
                                struct queue_rows *out);
 /* Says why there are no rows. */
 enum status queues_say_no_latency(struct ctx *c);
+/* HISTOGRAMS of all queues: rows of OFP_HISTOGRAMS_LEN. */
+enum status queues_ask_histograms(struct ctx *c, struct queue_rows *out);
 /* Of all; none of a switch that knows no such request. */
 struct queue_rows queues_latency_if_known(struct ctx *c);
 struct queue_latency queues_latency_at(const struct queue_rows *rows, size_t i);
