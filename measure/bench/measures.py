@@ -35,11 +35,13 @@ class Test:
 
 # ------------------------------------------------------------------------------ who takes part
 
-SWITCHES = ('bridge', 'relay', 'ours', 'userspace', 'flower', 'ovs', 'ovs-tso', 'ovs-xdp')
+SWITCHES = ('bridge', 'relay', 'ours', 'userspace', 'flower', 'ovs', 'ovs-kernel', 'ovs-tso', 'ovs-xdp')
+CONNECTIONS = (*SWITCHES, 'flowtable')      # a router: it takes what hosts send each other
 PROCESSES = tuple(s for s in SWITCHES if s not in ('bridge', 'flower'))
 BOTH = ('ours', 'userspace')
 OPENFLOW = (*BOTH, 'ovs', 'ovs-tso')
 QUEUES = ('bridge', 'ours', 'userspace', 'flower')
+QUEUED = (*QUEUES, 'flowtable', 'ovs-kernel')
 OURS = ('ours',)
 USER_SPACE = ('userspace',)
 PORTS = (*BOTH, 'crowded')
@@ -361,10 +363,10 @@ NEW = 'each packet a new microflow'
 ADDED = flowload.OPERATIONS[:1]
 
 TESTS = {
-    'tcp1': row('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True)),
-    'tcp4': row('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True)),
-    'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False)),
-    'tcp4-off': row('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False)),
+    'tcp1': row('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True), CONNECTIONS),
+    'tcp4': row('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True), CONNECTIONS),
+    'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False), CONNECTIONS),
+    'tcp4-off': row('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False), CONNECTIONS),
     'tcp1-bare': row('TCP, 1 stream, no offloads at hosts and ports', 'Gbit/s', tcp_bare),
     'small': row('64-byte packets, 1 microflow', 'packets/s', small(1)),
     'small10k': row(f'64-byte packets, {MANY}', 'packets/s', small(10000)),
@@ -410,7 +412,7 @@ TESTS = {
     'rate1g': row('... of 1 Gbit/s', 'of its rate', of_its_rate(LINK), QUEUES, rounds=3),
     'rtt-bulk': row('round trip beside TCP that fills 10 Mbit/s', 'us p50', round_trip_beside_bulk,
                     BOTH, lower=True),
-    'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*SWITCHES, 'crowded', 'busy'),
+    'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*CONNECTIONS, 'crowded', 'busy'),
                lower=True, figures=('us p50', 'us p99')),
     'rtt-after': row('round trip after a stream of TCP segments', 'us p50', round_trip_after_segments, lower=True),
     'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
@@ -423,17 +425,20 @@ TESTS = {
     **{f'conn{n}{name}': row(f'{what}, {n} client{"s" * (n > 1)}', 'connections/s', connections(n, load, ports),
                              takes, like=name and f'conn{n}')
        for n in (16, 1) for name, what, load, ports, takes in (
-           ('', 'connections', None, (80,), SWITCHES),
+           ('', 'connections', None, (80,), CONNECTIONS),
            ('-apps', '... rules about applications', flowload.applications, (80, 443, 8080), OPENFLOW),
            ('-ports', '... 200 rules about ports', flowload.about_ports, (80, 443, 8080), OPENFLOW))},
     'link0': row('TCP over a link of 1 Gbit/s, no queues', 'Gbit/s',
                queues(0, tcp(1, True), link=LINK), QUEUES),
     'link1': row('... a queue of the same rate', 'Gbit/s',
                queues(1, tcp(1, True), rate=LINK, link=LINK), QUEUES),
-    'queues0': row('TCP, no queues', 'Gbit/s', queues(0, tcp(1, True)), QUEUES),
-    'queues1': row('TCP, 1 queue', 'Gbit/s', queues(1, tcp(1, True)), QUEUES),
-    'queues8': row('TCP, 8 queues', 'Gbit/s', queues(8, tcp(1, True)), QUEUES),
-    'queues1024': row('TCP, 1,024 queues', 'Gbit/s', queues(1024, tcp(1, True)), QUEUES),
+    'queues0': row('TCP, no queues', 'Gbit/s', queues(0, tcp(1, True)), QUEUED),
+    'queues1': row('TCP, 1 queue', 'Gbit/s', queues(1, tcp(1, True)), QUEUED),
+    'queues8': row('TCP, 8 queues', 'Gbit/s', queues(8, tcp(1, True)), QUEUED),
+    'queues1024': row('TCP, 1,024 queues', 'Gbit/s', queues(1024, tcp(1, True)), QUEUED),
+    'small-queue': row('64-byte packets, 1 queue', 'packets/s', queues(1, small(1)),
+                       ('bridge', 'ours', 'flower', 'ovs-kernel')),
+    'rtt-queue': row('round trip, 1 queue on the way', 'us p50', queues(1, round_trip(0)), QUEUED, lower=True),
     'in1g': row('TCP, a queue of 1 Gbit/s for what enters', 'Gbit/s', queue_in(LINK, tcp(1, True)), BOTH, rounds=3),
     'in10g': row('... of 10 Gbit/s', 'Gbit/s', queue_in(10 * LINK, tcp(1, True)), BOTH, rounds=3),
     'in10g-off': row('... hosts without offloads', 'Gbit/s', queue_in(10 * LINK, tcp(1, False)), BOTH, rounds=3),
@@ -473,6 +478,6 @@ NOT_QUICK = ('tcp4', 'tcp4-off', 'flows1m', 'churn1m', 'churn100k', 'churn1k', '
              'spread8', 'spread1024', 'mods-single', 'mods1m', 'cpu-masks', 'mods-beside10',
              'mods-beside100', 'pipeline', 'cpu-adverse', 'rate6m', 'rate10m',
              'rate1g', 'rtt-bulk', 'in1g', 'in10g', 'in10g-off', 'in-small', 'in-rtt',
-             *(f'super-{kind.lower()}' for kind in KINDS))
+             'small-queue', 'rtt-queue', *(f'super-{kind.lower()}' for kind in KINDS))
 
 __all__ = ['Failure', 'KINDS', 'NOT_QUICK', 'SUPER', 'TESTS']

@@ -140,6 +140,31 @@ class Flower(Bridge):
         self.filters(1 if n else 0)
 
 
+class Flowtable(Bridge):
+    """A router whose established connections nftables forwards from a table of its own.  Each port
+    has the MAC address of the host beyond, so that hosts take the router for a wire."""
+    title = 'nft flowtable'
+
+    RULES = '''table ip bench {
+        flowtable known { hook ingress priority 0; devices = { s1, s2 }; }
+        chain forward { type filter hook forward priority 0; ip protocol { tcp, udp } flow add @known; }
+    }'''
+
+    def stop(self):
+        subprocess.run(self.net.inside('sw', 'nft', 'delete', 'table', 'ip', 'bench'),
+                       stderr=subprocess.DEVNULL, check=False)
+
+    def launch(self):
+        run(*self.net.inside('sw', 'sysctl', '-qw', 'net.ipv4.ip_forward=1'))
+        for i, other in ('1', '2'), ('2', '1'):
+            ip = self.net.inside('sw', 'ip')
+            run(*ip, 'link', 'set', 's' + i, 'address', f'02:00:00:00:00:0{other}')
+            run(*ip, 'route', 'replace', f'10.0.0.{i}/32', 'dev', 's' + i)
+            run(*ip, 'neigh', 'replace', f'10.0.0.{i}', 'lladdr', f'02:00:00:00:00:0{i}', 'nud',
+                'permanent', 'dev', 's' + i)
+        run(*self.net.inside('sw', 'nft', self.RULES))
+
+
 class Relay(Subject):
     title = 'bare I/O'
     options = ()
@@ -188,8 +213,8 @@ class Ofqos(Subject):
         super().stop()
         shutil.rmtree(getattr(self, 'directory', '/nonexistent'), ignore_errors=True)
 
-    def wait_for(self, path, seconds=20):
-        """Until a process listens there"""
+    def wait_for(self, path, seconds=60):
+        """Until a process listens there; an emulated machine takes half a minute"""
         deadline = time.monotonic() + seconds
         while not listens(path):
             for p in self.processes:
@@ -323,6 +348,7 @@ class Ovs(Ofqos):
     """Open vSwitch in user space, with a database of its own."""
     title = 'OVS netdev'
     qos = False
+    datapath = 'netdev'
     port_type = None
     settings = ()
 
@@ -341,9 +367,9 @@ class Ovs(Ofqos):
         for setting in self.settings:
             run(*vsctl, 'set', 'Open_vSwitch', '.', setting)
         self.processes.append(self.net.start(
-            'sw', 'ovs-vswitchd', f'unix:{d}/db.sock', '--disable-system',
+            'sw', 'ovs-vswitchd', f'unix:{d}/db.sock', *self.without_kernel(),
             f'--unixctl={d}/vswitchd.ctl', env=env))
-        run(*vsctl, 'add-br', 'br0', '--', 'set', 'bridge', 'br0', 'datapath_type=netdev',
+        run(*vsctl, 'add-br', 'br0', '--', 'set', 'bridge', 'br0', f'datapath_type={self.datapath}',
             'protocols=OpenFlow13', 'fail_mode=secure')
         for i in '12':
             kind = (f'type={self.port_type}',) if self.port_type else ()
@@ -352,6 +378,9 @@ class Ovs(Ofqos):
         self.vsctl = vsctl
         self.wait_for(f'{d}/br0.mgmt')
         self.load(flowload.wires())
+
+    def without_kernel(self):
+        return ('--disable-system',)
 
     def settle(self):
         time.sleep(1)
@@ -369,6 +398,37 @@ class OvsTso(Ovs):
     settings = ('other_config:userspace-tso-enable=true',)
 
 
+class OvsKernel(Ovs):
+    """Open vSwitch as most people run it: its kernel module forwards."""
+    title = 'OVS kernel'
+    datapath = 'system'
+    qos = True
+
+    def without_kernel(self):
+        return ()
+
+    def queues(self, n, rate=0):
+        run(*self.vsctl, 'clear', 'port', 's2', 'qos', '--', '--all', 'destroy', 'qos', '--', '--all',
+            'destroy', 'queue')
+        if not n:
+            return
+        made = [f'queues:{q}=@q{q}' for q in range(n)]
+        for q in range(n):
+            made += ['--', f'--id=@q{q}', 'create', 'queue', f'other-config:min-rate={rate or queue_rate(q + 1)}',
+                     f'other-config:max-rate={rate or 40_000_000_000}']
+        run(*self.vsctl, 'set', 'port', 's2', 'qos=@qos', '--', '--id=@qos', 'create', 'qos', 'type=linux-htb',
+            'other-config:max-rate=40000000000', *made)
+        self.wait_for_classes(n)
+
+    def wait_for_classes(self, n):
+        """ovs-vswitchd makes them when it has read its database"""
+        deadline = time.monotonic() + 20
+        while run(*self.net.inside('sw', 'tc', 'class', 'show', 'dev', 's2')).count('class htb') < n:
+            if time.monotonic() > deadline:
+                raise Failure('the classes do not come')
+            time.sleep(0.1)
+
+
 class OvsXdp(Ovs):
     title = 'OVS AF_XDP'
     port_type = 'afxdp'
@@ -377,8 +437,9 @@ class OvsXdp(Ovs):
 
 
 SUBJECTS = {'bridge': Bridge, 'relay': Relay, 'ours': Ofqos, 'userspace': UserSpace,
-            'flower': Flower, 'crowded': Crowded, 'busy': BusyPoll, 'one': OneWorker,
-            'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
+            'flower': Flower, 'flowtable': Flowtable, 'crowded': Crowded, 'busy': BusyPoll,
+            'one': OneWorker, 'two': TwoWorkers, 'fanout': Fanout, 'ovs': Ovs, 'ovs-kernel': OvsKernel,
+            'ovs-tso': OvsTso, 'ovs-xdp': OvsXdp}
 OURS = ('ours', 'userspace', 'crowded', 'busy', 'one', 'two', 'fanout')
 BEFORE = ' before'     # behind a key of OURS: the same of the build that --before names
 
