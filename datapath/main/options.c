@@ -230,7 +230,7 @@ static const struct daemon_option options[] = {
      OPTION_WORD(main_options.backend, backend_words)},
     {"ring-memory", 0, "SIZE", "memory for the receive rings of all ports, such as 64mb",
      "a sixteenth of main memory, at most 256mb, less what other switches' rings have; with "
-     "--offload=auto they begin with 1mb each and grow when they fill",
+     "--offload=auto they begin with 4mb each and grow when they fill",
      OPTION_CALL(take_ring_memory)},
 
     OPTION_GROUP("Flow tables, and how much controllers may put into them"),
