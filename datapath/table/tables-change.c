@@ -136,6 +136,7 @@ settle_added(void *owner, void *what, void *more, bool done)
     struct flow *f = what;
     if (done) {
         change_set_clear(&f->mark, CHANGE_SET_NEW);
+        t->revision++;
         change_log_publish(&t->log); /* also for the side that workers have left */
         return;
     }
@@ -166,6 +167,8 @@ flow_add(struct tables *t, struct flow *f, struct program *program,
     note_change(t, f);
     if (noted)
         change_set_note(settle_added, t, f, NULL);
+    else
+        t->revision++;
     return 0;
 
 no_memory: /* a worker may have met it */
@@ -192,6 +195,7 @@ settle_changed(void *owner, void *what, void *more, bool done)
             reset_counters(t, f);
         if (!f->idle_timeout && !f->hard_timeout)
             timeouts_forget(t->timeouts, f);
+        t->revision++;
         change_log_publish(&t->log);
     } else {
         refers(t, f, c->now, -1);
@@ -261,6 +265,8 @@ set_program(struct tables *t, struct flow *f, struct program *program)
     note_change(t, f);
     refers(t, f, old, -1);
     rcu_defer_free(old);
+    if (!change_set_active())
+        t->revision++;
 }
 
 int
@@ -365,6 +371,7 @@ leave(struct tables *t, struct flow *f, uint8_t reason, bool final)
     if (tell && !final)
         tell = !tell_later(t, f, reason);
     take_out(t, f);
+    t->revision++;
     if (tell)
         t->ops.removed(t->ops.ctx, f, reason, t->now);
     flow_release(f);

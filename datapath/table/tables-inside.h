@@ -20,6 +20,7 @@ struct tables {
     bool untidy;      /* flows were removed since tables_tidy */
     uint64_t now;     /* of the current change */
     struct change_log log;
+    uint64_t revision; /* flows that came, went or changed; what was undone is not counted */
     /* Key bits that some flow's mask has, or had; workers read it.  It only grows, and its serial
      * number with it, before a flow with a new bit can be found. */
     struct flow_key used;

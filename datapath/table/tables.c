@@ -104,6 +104,12 @@ tables_changes(const struct tables *t)
     return t->log.last;
 }
 
+uint64_t
+tables_revision(const struct tables *t)
+{
+    return t->revision;
+}
+
 bool
 tables_path_holds(const struct tables *t, const struct known_path *path, const struct flow_key *key,
                   const struct flow_key *mask, unsigned long from)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ofqosd with lists of subscribers (docs/how-to/subscribers.md), before a real switch: what is in the lists gets there by
 itself, a mistake changes nothing, and what is changed over the API wins over the list."""
+import asyncio
 import csv
 import http.client
 import http.server
@@ -24,7 +25,11 @@ for module, package in ('aiohttp', 'aiohttp'), ('prometheus_client', 'prometheus
     pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{package})')
 sys.path.append(PACKAGE)
 from ofqos import users  # noqa: E402
+from ofqos.channel import dial  # noqa: E402
 from ofqos.client import Client, ServiceError  # noqa: E402
+from ofqos.shaper import carry  # noqa: E402
+from ofqos.shaper.read import read  # noqa: E402
+from ofqos.shaper.state import State  # noqa: E402
 
 rooted = pytest.mark.skipif(os.geteuid() != 0, reason='needs root (network namespaces)')
 MBIT, ONE = 10 ** 6, f'{1:016x}'
@@ -191,6 +196,78 @@ def test_lists_come_into_force_by_themselves(net, switch):
         daemon.process.send_signal(signal.SIGHUP)
         assert daemon.applied(4)['messages'] == first['messages'] and ceil(net, number) == 80
         assert daemon.numbers()['circuit 1001'] == number
+
+
+@rooted
+def test_what_is_known_is_not_read_back(net, switch, tmp_path, monkeypatch):
+    """A changed plan is one message, and nothing is read; what somebody else changes meanwhile is noticed, and put right."""
+    looks, whole = [], carry.look
+
+    async def look(*words):
+        looks.append(1)
+        return await whole(*words)
+    monkeypatch.setattr(carry, 'look', look)
+    daemon = Daemon(switch.address)
+    options = {**carry.REMEMBERED, 'connect': switch.address, 'core': 'p1', 'edge': 'p2', 'download': '1gbit', 'upload': '1gbit', 'leaf': 'none'}
+    state, known = State(), None
+
+    async def carried(channel):
+        nonlocal state, known
+        daemon.write_lists()
+        network, problems = read(*(os.path.join(daemon.directory, name) for name in ('ShapedDevices.csv', 'network.json')))
+        assert not problems.errors
+        before = len(looks)
+        done = await carry.carry(channel, network, problems, carry.Task(str(tmp_path / 'state'), options, True), state, known)
+        state, known = done.state, done.known
+        return done.found['messages'], len(looks) - before
+
+    async def check():
+        channel = await dial(switch.address)
+        assert (await carried(channel))[1] == 1 and known
+        number = state.numbers['circuit 1001']
+        daemon.rows[1001][6] = 80
+        assert await carried(channel) == (1, 0) and ceil(net, number) == 80
+        daemon.rows[1001][2], daemon.rows[1002][5] = '100.64.0.21', 6           # another address, another plan
+        assert await carried(channel) == (5, 0)
+        daemon.rows[1003] = ['', 'Village', '100.64.0.50', '', 1, 1, 2, 2]
+        assert await carried(channel) == (4, 0)
+        del daemon.rows[1003]
+        assert await carried(channel) == (4, 0)
+        assert await carried(channel) == (0, 0)
+        for wrong in (['qos-htb', f'cmd=change,port=2,class={number},rate=5mbit,ceil=9mbit'],
+                      ['mod-flows', '--strict', 'priority=1032,in_port=1,ip,nw_dst=100.64.0.21,actions=drop'],
+                      ['del-flows', 'ip,nw_dst=100.64.0.21']):
+            switch.dpctl(*wrong)
+            assert await carried(channel) == (1, 1), wrong
+            assert await carried(channel) == (0, 0) and ceil(net, number) == 80
+        switch.dpctl('add-flow', 'table=7,priority=1,actions=drop')             # somebody else's
+        assert await carried(channel) == (0, 1)
+        channel.close()
+        channel = await dial(switch.address)
+        assert await carried(channel) == (0, 1)
+        channel.close()
+    asyncio.run(check())
+
+
+@rooted
+def test_apply_by_hand_beside_the_service(net, switch):
+    """It would take back what was changed over the API."""
+    with Daemon(switch.address) as daemon:
+        daemon.applied()
+        state = os.path.join(daemon.directory, 'state/shaper.json')
+        files = [os.path.join(daemon.directory, name) for name in ('ShapedDevices.csv', 'network.json')]
+
+        def by_hand(command):
+            done = run('ofqos.command', 'shaper', '--state', state, command, *files, '--connect', switch.address, '--core', 'p1', '--edge', 'p2')
+            return done.returncode, done.stdout + done.stderr
+        code, text = by_hand('apply')
+        assert code == 1 and 'ofqosd keeps these lists in force' in text, text
+        assert by_hand('plan')[0] == 0
+        daemon.ask('PUT', '/api/subscribers/1001', DORA, {'ceiling': {'down': '80mbit', 'up': '20mbit'}})
+        assert by_hand('plan')[0] == 1
+    code, text = by_hand('apply')
+    assert code == 1 and '1 circuit changed over its API, which the lists lack' in text, text
+    assert ceil(net, daemon.numbers()['circuit 1001']) == 80
 
 
 @rooted

@@ -99,7 +99,7 @@ def checked(document):
 
 def made(text, parent=0, **counters):
     kind, words = text.split(' ', 1)
-    zero = dict.fromkeys(Counters.__dataclass_fields__, 0)
+    zero = dict.fromkeys(Counters._fields, 0)
     return Entry(Request.from_text(kind, f'cmd=add,port=1,{words}'), parent, Counters(**{**zero, **counters}))
 
 

@@ -25,6 +25,8 @@ FIELDS = {'in_port': (0, 4), 'eth_dst': (3, 6), 'eth_src': (4, 6), 'eth_type': (
           'udp_src': (15, 2), 'udp_dst': (16, 2), 'sctp_src': (17, 2), 'sctp_dst': (18, 2), 'ipv6_src': (26, 16),
           'ipv6_dst': (27, 16)}
 _NAMES = {number: (name, size) for name, (number, size) in FIELDS.items()}
+_OXM, _TL, _WORD = struct.Struct('!HBB'), struct.Struct('!HH'), struct.Struct('!I')
+_STATS = struct.Struct('!HBx8xH10xQ16x2xH')     # length, table, priority, cookie, and the match's length
 Match = Dict[str, Tuple[int, Optional[int]]]        # name -> value, mask (None: all of it)
 Value = Union[int, str]
 
@@ -84,17 +86,21 @@ def _match(match: Match) -> bytes:
     return data + bytes(-len(data) % 8)
 
 
-def _parse_match(data: bytes) -> Optional[Match]:
+def _parse_match(data: bytes, at: int, end: int) -> Optional[Match]:
     """None: it has a field that is not in the list."""
     found: Match = {}
-    while data:
-        cls, field, length = struct.unpack_from('!HBB', data)
-        if cls != 0x8000 or field >> 1 not in _NAMES:
+    while at < end:
+        cls, field, length = _OXM.unpack_from(data, at)
+        known = _NAMES.get(field >> 1) if cls == 0x8000 else None
+        if known is None:
             return None
-        name, size = _NAMES[field >> 1]
-        value = int.from_bytes(data[4:4 + size], 'big')
-        found[name] = value, int.from_bytes(data[4 + size:4 + 2 * size], 'big') if field & 1 else None
-        data = data[4 + length:]
+        name, size = known
+        value = at + 4
+        if length != size << (field & 1) or value + length > end:
+            raise ValueError(f'a match with a field {name} of length {length}')
+        mask = int.from_bytes(data[value + size:value + 2 * size], 'big') if field & 1 else None
+        found[name] = int.from_bytes(data[value:value + size], 'big'), mask
+        at = value + length
     return found
 
 
@@ -137,52 +143,44 @@ def parse_flows(data: bytes) -> List[Flow]:
 
 
 def _parse_flows(data: bytes) -> List[Flow]:
-    found = []
-    while data:
-        length, table = struct.unpack_from('!HB', data)
-        if not 56 <= length <= len(data):
+    found, at, end = [], 0, len(data)
+    while at < end:
+        length, table, priority, cookie, size = _STATS.unpack_from(data, at)
+        if not max(56, 48 + size) <= length <= end - at:
             raise ValueError(f'a flow of length {length}')
-        priority, = struct.unpack_from('!H', data, 12)
-        cookie, = struct.unpack_from('!Q', data, 24)
-        size, = struct.unpack_from('!H', data, 50)
-        match = _parse_match(data[52:48 + size])
+        match = _parse_match(data, at + 52, at + 48 + size)
         if match is not None:
-            found.append(Flow(table, priority, cookie, match, *_parse_instructions(data[48 + (size + 7) // 8 * 8:length])))
-        data = data[length:]
+            found.append(Flow(table, priority, cookie, match, *_parse_instructions(data, at + 48 + (size + 7) // 8 * 8, at + length)))
+        at += length
     return found
 
 
-def _parse_instructions(data: bytes) -> Tuple[Optional[int], Optional[int], Optional[int], Optional[int]]:
+def _parse_instructions(data: bytes, at: int, end: int) -> Tuple[Optional[int], Optional[int], Optional[int], Optional[int]]:
     """-> queue, out, goto, meter"""
-    queue = goto = meter = None
-    outs: List[int] = []
-    while data:
-        kind, n = struct.unpack_from('!HH', data)
-        if n < 8:
+    queue = goto = meter = out = None
+    outs = 0
+    while at < end:
+        kind, n = _TL.unpack_from(data, at)
+        if not 8 <= n <= end - at:
             raise ValueError(f'an instruction of length {n}')
         if kind == _GOTO:
-            goto = data[4]
+            goto = data[at + 4]
         elif kind == _METER:
-            meter, = struct.unpack_from('!I', data, 4)
+            meter, = _WORD.unpack_from(data, at + 4)
         elif kind == _APPLY:
-            for action, words in _actions(data[8:n]):
-                if action == _SET_QUEUE:
-                    queue, = struct.unpack_from('!I', words)
-                elif action == _OUTPUT:
-                    outs.append(struct.unpack_from('!I', words)[0])
-        data = data[n:]
-    return queue, outs[0] if len(outs) == 1 else None, goto, meter
-
-
-def _actions(data: bytes) -> List[Tuple[int, bytes]]:
-    found = []
-    while data:
-        kind, n = struct.unpack_from('!HH', data)
-        if n < 8:
-            raise ValueError(f'an action of length {n}')
-        found.append((kind, data[4:n]))
-        data = data[n:]
-    return found
+            action = at + 8
+            while action < at + n:
+                what, length = _TL.unpack_from(data, action)
+                if not 8 <= length <= at + n - action:
+                    raise ValueError(f'an action of length {length}')
+                if what == _SET_QUEUE:
+                    queue, = _WORD.unpack_from(data, action + 4)
+                elif what == _OUTPUT:
+                    out, = _WORD.unpack_from(data, action + 4)
+                    outs += 1
+                action += length
+        at += n
+    return queue, out if outs == 1 else None, goto, meter
 
 
 # ----------------------------------------------------------------------------- meters, packets

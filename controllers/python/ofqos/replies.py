@@ -20,8 +20,7 @@ _NO_TIME = 0xffffffff
 _SOURCES = {1: 'scheduler', 2: 'clock', 3: 'backlog'}
 
 
-@dataclass(frozen=True)
-class Counters:
+class Counters(NamedTuple):
     """The kernel's own, of one scheduler or class."""
     bytes: int
     packets: int
@@ -33,8 +32,7 @@ class Counters:
     backlog_packets: int
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """A scheduler or class that the switch manages.
 
     `config` is the ADD request that would make it, with what zeros came to.  `parent_id`: the

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass, field
-from typing import Dict, List, Mapping, Tuple, Union
+from typing import Dict, List, Mapping, Set, Tuple, Union
 
 from . import table
-from .table import ACTIONS, CLASS, DEL, OBJECTS, QDISC, Field, Scheduler
+from .table import ACTIONS, CLASS, DEL, OBJECTS, QDISC, Field, Fields, Scheduler
 from .units import Unit, Value, format_value, parse_value
 
 _HEAD = struct.Struct('!B3sBB2sII')
@@ -39,7 +39,7 @@ class Request:
     class_id: int = 0
     params: Mapping[str, Value] = field(default_factory=dict)
 
-    def fields(self) -> Tuple[Field, ...]:
+    def fields(self) -> Fields:
         """The table's rows of what this request may carry."""
         return self.scheduler.fields(self.object, self.action)
 
@@ -152,7 +152,7 @@ def _expanded(pairs: List[Tuple[str, str]], scheduler: str) -> List[Tuple[str, s
     return found
 
 
-def _keyed(fields: Tuple[Field, ...], key: str, share: bool) -> Field:
+def _keyed(fields: Fields, key: str, share: bool) -> Field:
     """The field that a key means: of two with the same key the share where the value has a %."""
     found = [row for row in fields if row.key == key]
     if not found:
@@ -219,7 +219,7 @@ def _padding(n: int) -> bytes:
     return bytes(-n % 8)
 
 
-def encode_params(fields: Tuple[Field, ...], params: Mapping[str, Value],
+def encode_params(fields: Fields, params: Mapping[str, Value],
                   align: bool = False) -> bytes:
     """Fixed parameters, then properties; align: fixed ones padded to 8, as in a QOS_DUMP."""
     out = b''.join(row.pack(params.get(row.name, 0)) for row in fields if row.fixed)
@@ -233,44 +233,45 @@ def encode_params(fields: Tuple[Field, ...], params: Mapping[str, Value],
     return out
 
 
-def decode_params(fields: Tuple[Field, ...], data: bytes,
+def decode_params(fields: Fields, data: bytes,
                   align: bool = False) -> Dict[str, Value]:
     """The other way; ValueError where the bytes are not of these fields."""
-    params: Dict[str, Value] = {}
-    at = 0
-    for row in (row for row in fields if row.fixed):
-        size = struct.calcsize(row.format)
-        if len(data) < at + size:
-            raise ValueError('too short for the fixed parameters')
-        params[row.name] = row.unpack(data[at:at + size])
-        at += size
+    fixed, names = fields.fixed
+    at, end = fixed.size, len(data)
+    if end < at:
+        raise ValueError('too short for the fixed parameters')
+    values = fixed.unpack_from(data)
+    if at and fixed.pack(*values) != data[:at]:
+        raise ValueError('a padding byte is not 0')
+    params: Dict[str, Value] = dict(zip(names, values))
     if align:
-        at += len(_padding(at))
-    seen: List[Tuple[int, int]] = []
-    while at < len(data):
-        if len(data) - at < _PROP.size:
+        at += -at % 8
+    seen: Set[str] = set()
+    while at < end:
+        if end - at < _PROP.size:
             raise ValueError('too short for a property')
         number, length = _PROP.unpack_from(data, at)
-        padded = length + len(_padding(length))
-        if length < _PROP.size or padded > len(data) - at:
+        padded = length + -length % 8
+        if length < _PROP.size or padded > end - at:
             raise ValueError(f'property {number} has a wrong length, {length}')
-        if any(data[at + length:at + padded]):
+        if padded > length and any(data[at + length:at + padded]):
             raise ValueError('a padding byte is not 0')
         value = data[at + _PROP.size:at + length]
         row = _property_row(fields, number, value)
-        if (number, row.which) in seen or (row.fixed and params.get(row.name)):
+        name = row.name
+        if name in seen or row.fixed and params.get(name):
             raise ValueError(f'property {number} is given twice')
-        seen.append((number, row.which))
+        seen.add(name)
         if not row.fits(len(value)):
             raise ValueError(f'property {number} has a wrong length, {length}')
-        params[row.name] = row.unpack(value)
+        params[name] = row.unpack(value)
         at += padded
     return params
 
 
-def _property_row(fields: Tuple[Field, ...], number: int, value: bytes) -> Field:
-    for row in fields:
-        if row.type == number and (not row.which or value[:1] == row.first):
+def _property_row(fields: Fields, number: int, value: bytes) -> Field:
+    for row in fields.properties.get(number, ()):
+        if not row.which or value[:1] == row.first:
             return row
     name = table.PROPERTY_NAMES.get(number)
     raise ValueError(f'property {number} ({name}) is of no use here' if name else

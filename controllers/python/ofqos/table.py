@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Dict, Optional, Tuple
+from functools import cached_property
+from typing import Dict, List, Mapping, Optional, Tuple
 
 from .units import NAME_BYTES, Curve, Precedence, Unit, Value, pack_name
 
@@ -116,6 +117,10 @@ class Field:
     needed: bool = False          # dpctl wants it in an ADD
     rival: str = ''               # the share that may be given in its stead
 
+    @cached_property
+    def packer(self) -> struct.Struct:
+        return struct.Struct(self.format)
+
     @property
     def first(self) -> bytes:
         """The first byte of the value, where it tells which of several properties this is."""
@@ -141,15 +146,15 @@ class Field:
 
     def fits(self, size: int) -> bool:
         """Can the value have this many bytes?"""
-        most = struct.calcsize(self.format)
+        most = self.packer.size
         return size <= most if self.unit is Unit.NAME else size == most
 
     def unpack(self, data: bytes) -> Value:
         if self.unit is Unit.NAME:
             pack_name(name := data.decode())
             return name
-        values = struct.unpack(self.format, data)
-        if struct.pack(self.format, *values) != data:
+        values = self.packer.unpack(data)
+        if 'x' in self.format and self.packer.pack(*values) != data:
             raise ValueError(f'{self.name}: a padding byte is not 0')
         if self.unit is Unit.CURVE:
             return Curve(*values[1:])
@@ -184,6 +189,26 @@ def _prop(name: str, key: str = '', unit: Optional[Unit] = None, curve: int = 0,
                  words=row.words, needed=needed)
 
 
+class Fields(Tuple[Field, ...]):
+    """What a request may carry, in the order in which the switch writes it.  Made once for each kind of request: replies have
+    tens of thousands."""
+
+    @cached_property
+    def fixed(self) -> Tuple[struct.Struct, List[str]]:
+        """All fixed parameters at once, which are numbers, and their names"""
+        rows = [row for row in self if row.fixed]
+        return struct.Struct('!' + ''.join(row.format[1:] for row in rows)), [row.name for row in rows]
+
+    @cached_property
+    def properties(self) -> Mapping[int, List[Field]]:
+        """By type, those that may carry it"""
+        found: Dict[int, List[Field]] = {}
+        for row in self:
+            if row.type is not None:
+                found.setdefault(row.type, []).append(row)
+        return found
+
+
 @dataclass(frozen=True)
 class Scheduler:
     """A scheduler's number, name, and the fields of its qdisc and class requests.
@@ -195,12 +220,15 @@ class Scheduler:
     class_: Tuple[Field, ...] = ()
     classful: bool = False
 
-    def fields(self, obj: int, action: int) -> Tuple[Field, ...]:
+    def fields(self, obj: int, action: int) -> Fields:
         """What a request of this object and action may carry."""
-        own = self.class_ if obj == CLASS else self.qdisc
-        if action != DEL:
-            return own + (DIRECTION,)
-        return (DIRECTION, WITH_CHILDREN) if obj == CLASS else (DIRECTION,)
+        return self._kinds[obj == CLASS, action == DEL]
+
+    @cached_property
+    def _kinds(self) -> Mapping[Tuple[bool, bool], Fields]:
+        """By whether it is of a class, and whether it is a deletion"""
+        return {(False, False): Fields(self.qdisc + (DIRECTION,)), (True, False): Fields(self.class_ + (DIRECTION,)),
+                (False, True): Fields((DIRECTION,)), (True, True): Fields((DIRECTION, WITH_CHILDREN))}
 
 
 DIRECTION = _prop('direction')

@@ -118,7 +118,7 @@ def pack_name(text: Value) -> bytes:
     data = text.encode()
     if len(data) > NAME_BYTES:
         raise ValueError(f'{len(data)} bytes; the most is {NAME_BYTES}')
-    if any(c < ' ' or '\x7f' <= c <= '\x9f' for c in text):
+    if not text.isprintable() and any(c < ' ' or '\x7f' <= c <= '\x9f' for c in text):
         raise ValueError('a control character')
     return data
 

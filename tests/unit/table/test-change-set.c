@@ -425,6 +425,7 @@ test_undo_restores(void **state)
             w->now += SEC;
             dump_world(&before, w, true);
             look(w, &was);
+            uint64_t revision = tables_revision(w->t);
             change_set_begin();
             change_some(w, 1 + chance(80));
             look_from(w, &is, change_set_now);
@@ -435,6 +436,7 @@ test_undo_restores(void **state)
             assert_same(&after, &before);
             look(w, &is);
             assert_memory_equal(&is, &was, sizeof is);
+            assert_int_equal(tables_revision(w->t), revision);
             rcu_wait();
         }
         uint64_t due = tables_expire(w->t, w->now, UINT32_MAX); /* timers work as before */
@@ -519,6 +521,9 @@ test_full_table(void **state)
     change_set_end(true);
     assert_int_equal(tables_get(w->t, 0)->flows.n_flows, 1);
     assert_int_equal(tables_get(w->t, 0)->n_leaving, 0);
+    assert_int_equal(tables_revision(w->t), 3);
+    assert_int_equal(tables_flow_mod(w->t, &fm, w->now), 0); /* replaces it */
+    assert_int_equal(tables_revision(w->t), 4);
     world_free(w);
 }
 

@@ -5,16 +5,17 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Tuple
 
 from ..channel import Channel
 from ..units import parse_rate
 from . import words
 from .difference import Difference, difference, recovered
+from .known import Known, ask_changes
 from .model import Network, Pair, Problems, in_bounds
 from .plan import Box, plan
 from .read import oversold_whole
-from .state import Numbers, State, assigned, between, load, locked, save
+from .state import Numbers, State, assigned, between, save
 from .switch import Failure, carry_out, find_ports, look
 
 MANY = 5_000            # messages, of which somebody who waits is told
@@ -53,30 +54,40 @@ async def box_of(channel: Channel, task: Task) -> Box:
     return Box(numbers, Pair(*total), Pair(unlisted, unlisted), options['leaf'])
 
 
-async def carry(channel: Channel, network: Network, problems: Problems, task: Task) -> Tuple[Dict[str, Any], State]:
-    """-> what it comes to, for people, and the state behind it.  ValueError, OSError, Failure, Unsure."""
-    if not task.apply:
-        return await _carry(channel, network, problems, task)
-    with locked(task.state):
-        return await _carry(channel, network, problems, task)
+@dataclass(frozen=True)
+class Done:
+    """`found`: for people; `known`: what the switch has now, where that is sure"""
+    found: Dict[str, Any]
+    state: State
+    known: Optional[Known]
 
 
-async def _carry(channel: Channel, network: Network, problems: Problems, task: Task) -> Tuple[Dict[str, Any], State]:
-    old = await asyncio.to_thread(load, task.state)
+async def carry(channel: Channel, network: Network, problems: Problems, task: Task, old: State, known: Optional[Known] = None) -> Done:
+    """`old` is in force, and `known` what the last one has found; who applies has locked() the state.  ValueError, OSError, Failure, Unsure."""
     box = await box_of(channel, task)
     switch = f'{channel.datapath_id:016x}'
     if old.switch not in ('', switch):
         raise ValueError(f'{task.state} is of switch {old.switch}, and this is {switch}: give each its own --state FILE')
-    made, numbers = await _difference(channel, network, box, old)
+    if known and not await known.holds(channel, network, box):
+        known = None
+    before = known.changes if known else await ask_changes(channel)
+    made, numbers = await (asyncio.to_thread(_little, known, network) if known else _difference(channel, network, box, old))
     found = {**words.counts(network), 'switch': switch, 'box': words.box(dict(task.options), box),
              **words.problems(problems, oversold_whole(network, box.total, task.dash)), **words.difference(made), 'applied': False}
     if not task.apply:
-        return found, old
+        return Done(found, old, known)
     if not task.force:
         _keeps_most(old.network, network, '--force' if task.dash else 'apply them with force')
     new = State(switch, dict(task.options), numbers, network)
     await _apply(channel, made, task.state, old, new)
-    return {**found, 'applied': True}, new
+    after = before and before.after(made)
+    sure = after is not None and await ask_changes(channel) == after       # else somebody else has changed it meanwhile, too
+    return Done({**found, 'applied': True}, new, Known(channel, box, network, numbers, after, made.strangers, made.left) if after and sure else None)
+
+
+def _little(known: Known, network: Network) -> Tuple[Difference, Numbers]:
+    numbers = assigned(network, known.numbers, [dict.fromkeys(known.strangers, 0)])
+    return known.difference(network, numbers), numbers
 
 
 def _keeps_most(old: Network, new: Network, how: str) -> None:
@@ -111,8 +122,8 @@ async def _apply(channel: Channel, made: Difference, path: str, old: State, new:
             if old.numbers != new.numbers:
                 await asyncio.to_thread(save, path, State(old.switch, old.box, old.numbers, old.network))
             raise
-    if await asyncio.to_thread(lambda: old.text() != new.text()):
+    if old != new:
         await asyncio.to_thread(save, path, new)
 
 
-__all__: List[str] = ['FEW', 'MANY', 'REMEMBERED', 'Task', 'box_of', 'carry', 'rate_of']
+__all__: List[str] = ['Done', 'FEW', 'MANY', 'REMEMBERED', 'Task', 'box_of', 'carry', 'rate_of']

@@ -12,6 +12,8 @@ apply remembers --connect, --accept, --core, --edge, --download, --upload, --unl
 from __future__ import annotations
 
 import argparse
+import contextlib
+import gc
 import json
 import os
 import ssl
@@ -21,11 +23,11 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 from .. import commandline, secure
 from ..address import parse_address
 from ..channel import Channel
-from . import words
-from .carry import REMEMBERED, Task, carry
+from . import overlay, words
+from .carry import REMEMBERED, Done, Task, carry
 from .plan import LEAVES
 from .read import read
-from .state import State, default_path, load
+from .state import Lock, State, default_path, load
 from .switch import Failure, Place, Unsure, find_ports, measure, with_switch
 
 FILES = 'ShapedDevices.csv', 'network.json'
@@ -114,10 +116,24 @@ def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
     network, problems = read(*_files(args))
     if problems.errors:
         return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
-    options = _box_options(args, load(args.state))
-    task = Task(args.state, options, args.command == 'apply', getattr(args, 'force', False))
-    found: Dict[str, Any] = with_switch(_place(args, options), lambda channel: carry(channel, network, problems, task))[0]
-    return found
+    _not_a_services(args.state)
+    with contextlib.ExitStack() as stack:
+        if args.command == 'apply':
+            stack.enter_context(Lock(args.state, ''))
+        old = load(args.state)
+        options = _box_options(args, old)
+        task = Task(args.state, options, args.command == 'apply', getattr(args, 'force', False))
+        done: Done = with_switch(_place(args, options), lambda channel: carry(channel, network, problems, task, old))
+    return done.found
+
+
+def _not_a_services(path: str) -> None:
+    """ValueError: what was changed over the API is in no list, and a list without it would take it back."""
+    own = os.path.join(os.path.dirname(path), overlay.FILE)
+    changed = len(overlay.load(own))
+    if changed:
+        raise ValueError(f'{path} is ofqosd\'s: {own} has {words.plural(changed, "circuit")} changed over its API, which the lists lack. ofqosd applies '
+                         'the lists by itself when they change; its API applies them at once (POST /api/subscribers/apply)')
 
 
 def show(args: argparse.Namespace) -> Dict[str, Any]:
@@ -137,6 +153,7 @@ def show(args: argparse.Namespace) -> Dict[str, Any]:
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
     args = parser().parse_args(argv)
+    gc.disable()        # of a second of work on objects that are no cycles, looking for cycles took two fifths
     commands = {'check': check, 'plan': plan_or_apply, 'apply': plan_or_apply, 'show': show}
     try:
         found = commands[args.command](args)

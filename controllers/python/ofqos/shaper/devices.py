@@ -6,6 +6,7 @@ import csv
 import io
 import ipaddress
 import os
+import socket
 from dataclasses import replace
 from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple
 
@@ -148,12 +149,29 @@ def _addresses(file: str, row: _Row, version: int, problems: Problems) -> List[P
 
 def prefix_of(text: str) -> Prefix:
     """ValueError says what is wrong."""
+    quick = _quick(text)
+    if quick:
+        return quick
     try:
         net = ipaddress.ip_network(text)
     except ValueError as error:
         why = f'its network is {ipaddress.ip_network(text, strict=False)}' if 'host bits' in str(error) else str(error)
         raise ValueError(f'{shown(text)} is not right: {why}') from None
     return Prefix(net.version, int(net.network_address), net.prefixlen)
+
+
+def _quick(text: str) -> Optional[Prefix]:
+    """Of a list's 20,000 nearly all are right as they are; what is not, ipaddress has a word for."""
+    address, slash, length = text.partition('/')
+    version, most = (6, 128) if ':' in address else (4, 32)
+    try:
+        number = int.from_bytes(socket.inet_pton(socket.AF_INET6 if version == 6 else socket.AF_INET, address), 'big')
+    except (OSError, ValueError):           # ValueError: a zero byte
+        return None
+    bits = int(length) if length.isdecimal() and length.isascii() and len(length) <= 3 else None if slash else most
+    if bits is None or bits > most or number & (1 << most - bits) - 1:
+        return None
+    return Prefix(version, number, bits)
 
 
 def _joined(file: str, first: Circuit, more: Circuit, problems: Problems) -> Circuit:

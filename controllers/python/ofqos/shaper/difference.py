@@ -65,9 +65,10 @@ class Step(NamedTuple):
 
 @dataclass
 class Difference:
-    """`left`: queues of these ports that nobody here knows of"""
+    """`left`: queues of these ports that nobody here knows of; `strangers`: their numbers"""
     steps: List[Step] = field(default_factory=list)
     left: int = 0
+    strangers: Set[int] = field(default_factory=set)
 
 
 def difference(wanted: Wanted, found: Found, box: Box, ours: Dict[int, str]) -> Difference:
@@ -80,6 +81,7 @@ def difference(wanted: Wanted, found: Found, box: Box, ours: Dict[int, str]) -> 
         unknown = {number for number in classes if 0 < number <= table.MAX_QUEUE and number not in tree}
         gone = unknown & set(ours)
         made.left += len(unknown - gone)
+        made.strangers |= unknown - gone
         made.steps += [Step('-', ours[number], 'class', WAYS[way], request('htb', 'del', port=box.ports[way], class_id=number))
                        for number in sorted(gone, key=lambda number: (-_depth(classes, number), number))]
     made.steps += _flow_steps(wanted, found.flows, ours)

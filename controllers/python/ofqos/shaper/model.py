@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Dict, List, NamedTuple, Tuple
 
 MOST_BYTES = 64 << 20           # of a file
@@ -29,12 +30,12 @@ class Prefix(NamedTuple):
 
 @dataclass(frozen=True)
 class Site:
-    """`parent`: a site's name; empty: none."""
+    """`parent`: a site's name; empty: none.  `line`: of the file, no part of what it is"""
     name: str
     parent: str
     kind: str
     ceiling: Pair
-    line: int = 0
+    line: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Circuit:
     guarantee: Pair
     ceiling: Pair
     addresses: Tuple[Prefix, ...] = ()
-    line: int = 0
+    line: int = field(default=0, compare=False)
 
 
 @dataclass
@@ -91,6 +92,7 @@ def shown(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else text[:_SHOWN] + '...')
 
 
+@lru_cache(4096)
 def rate(text: str) -> int:
     """"2.5" Mbit/s -> 2500000, in whole kbit/s; ValueError says what would be right."""
     if not re.fullmatch(r'\d{1,9}(\.\d{0,9})?|\.\d{1,9}', text, re.ASCII) or not LEAST_MBPS <= float(text) <= MOST_MBPS:

@@ -13,7 +13,7 @@ Packets that carry no customer's data (ARP, neighbor discovery, other protocols)
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Dict, List, NamedTuple, Optional
+from typing import Dict, Iterable, List, NamedTuple, Optional, Tuple
 
 from ..flows import Flow, Match
 from ..units import NAME_BYTES
@@ -60,34 +60,40 @@ class Wanted:
     keys: Dict[int, str] = field(default_factory=dict)
 
 
-def plan(network: Network, box: Box, numbers: Numbers) -> Wanted:
+def kept_of(network: Network, box: Box) -> Dict[str, Kept]:
+    return guarantees(network, box.total)
+
+
+def plan(network: Network, box: Box, numbers: Numbers, kept: Optional[Dict[str, Kept]] = None, only: Optional[Iterable[str]] = None) -> Wanted:
+    """`kept`: kept_of() it, where that is known; `only`: of these circuits alone"""
     made = Wanted(keys={number: key for key, number in numbers.items()})
-    kept = guarantees(network, box.total)
+    kept = kept or kept_of(network, box)
+    circuits = list(network.circuits.values()) if only is None else [network.circuits[id_] for id_ in only if id_ in network.circuits]
     for way, tree in enumerate(made.trees):
-        for each in _tree(network, box, numbers, kept, way):
-            tree[each.number] = each
-        made.flows += _others(box, numbers[UNLISTED], way)
-        made.flows += [_flow(box, way, prefix, numbers[circuit_key(circuit.id)])
-                       for circuit in network.circuits.values() for prefix in circuit.addresses]
+        parts, sites = _sites(network, numbers, kept, way)
+        classes = [_class(circuit, numbers[circuit_key(circuit.id)], *parts[circuit.parent], way) for circuit in circuits]
+        if only is None:
+            total, ceil = box.total[way], min(box.unlisted[way], box.total[way])
+            classes = [Class(0, 0, total, total, 0, '', '', False), *sites, *classes,
+                       Class(numbers[UNLISTED], 0, min(UNLISTED_RATE, ceil), ceil, _quantum(ceil), UNLISTED, UNLISTED, True)]
+            made.flows += _others(box, numbers[UNLISTED], way)
+        tree.update((each.number, each) for each in classes)
+        made.flows += [_flow(box, way, prefix, numbers[circuit_key(circuit.id)]) for circuit in circuits for prefix in circuit.addresses]
     return made
 
 
 # ------------------------------------------------------------------------------------ classes
 
-def _tree(network: Network, box: Box, numbers: Numbers, kept: Dict[str, Kept], way: int) -> List[Class]:
-    total = box.total[way]
-    parts = {'': (0, kept[''].percent[way] / 100)}          # a site's number, and what its circuits keep of their guarantees
-    made = [Class(0, 0, total, total, 0, '', '', False)]
+def _sites(network: Network, numbers: Numbers, kept: Dict[str, Kept], way: int) -> Tuple[Dict[str, Tuple[int, float]], List[Class]]:
+    """By site its number and what its circuits keep of their guarantees; and the classes"""
+    parts = {'': (0, kept[''].percent[way] / 100)}
+    made = []
     for site in network.sites.values():
         parent, part = parts[site.parent]
         number = numbers[site_key(site.name)]
         parts[site.name] = number, part * kept[site.name].percent[way] / 100
         made.append(Class(number, parent, min(SITE_RATE, site.ceiling[way]), site.ceiling[way], 0, name_of(site.name), site_key(site.name), False))
-    for circuit in network.circuits.values():
-        made.append(_class(circuit, numbers[circuit_key(circuit.id)], *parts[circuit.parent], way))
-    ceil = min(box.unlisted[way], total)
-    made.append(Class(numbers[UNLISTED], 0, min(UNLISTED_RATE, ceil), ceil, _quantum(ceil), UNLISTED, UNLISTED, True))
-    return made
+    return parts, made
 
 
 def _class(circuit: Circuit, number: int, parent: int, part: float, way: int) -> Class:

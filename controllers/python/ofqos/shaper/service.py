@@ -14,15 +14,17 @@ from ..errors import Away, Refused
 from ..switches import Switches
 from . import overlay as overlays
 from .carry import REMEMBERED, Task, carry
+from .known import Known
 from .model import Circuit, Network, Problems, shown
 from .overlay import BadPlan, Overlay, Own
 from .read import check, lists, whose
-from .state import State, load
+from .state import Lock, State, load
 from .switch import Failure, Unsure
 from .words import MOST_LINES
 
 POLL = 1.0              # seconds: as long a file has to be as it is
 TOLD = 10               # mistakes of a list in an event
+OWNER = 'ofqosd keeps these lists in force: it applies them by itself when they change; one plan changes over its API (PUT /api/subscribers/CIRCUIT)'
 
 
 @dataclass
@@ -52,7 +54,9 @@ class Shaper:
         self.set, self.switches, self.say = settings, switches, say
         self.changed: Callable[[], None] = lambda: None
         self.path, self.own_path = os.path.join(directory, 'shaper.json'), os.path.join(directory, overlays.FILE)
+        self.lock = Lock(self.path, OWNER)
         self.state: State = load(self.path)             # what is in force
+        self.known: Optional[Known] = None              # what the switch has, where that is sure
         self.own: Overlay = overlays.load(self.own_path)
         self.lists: Optional[Network] = None            # as they were when they were right last
         self.trouble: List[str] = []                    # why they are not in force as they are
@@ -168,12 +172,13 @@ class Shaper:
         channel = self.switches[self.set.switch]
         self.busy = not dry
         try:
-            done, state = await carry(channel, whole, problems, Task(self.path, self.set.options, not dry, force, ''))
+            done = await carry(channel, whole, problems, Task(self.path, self.set.options, not dry, force, ''), self.state, self.known)
         finally:
             self.busy = False
+        self.known = done.known
         if not dry:
-            self.state, self.applied_at = state, time.time()
-        return done
+            self.state, self.applied_at = done.state, time.time()
+        return done.found
 
     # ------------------------------------------------------------------ one circuit
 

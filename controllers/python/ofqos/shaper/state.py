@@ -5,12 +5,11 @@
 "circuits": [...]}"""
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 from dataclasses import dataclass, field
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
+from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .. import commandline
 from ..jsonfile import write_text
@@ -19,6 +18,7 @@ from .model import Circuit, Network, Pair, Prefix, Site, read_text
 VERSION = 1
 FIRST, LAST = 16, 65_519        # queues below are left to their other users: transmit queues, bands, the operator's own
 UNLISTED = 'unlisted'
+MOST_OWNER = 300
 Numbers = Dict[str, int]
 
 
@@ -85,16 +85,31 @@ def save(path: str, state: State) -> None:
     write_text(path, state.text())
 
 
-@contextlib.contextmanager
-def locked(path: str) -> Iterator[None]:
-    """One apply at a time.  OSError; ValueError: another one goes on."""
-    os.makedirs(os.path.dirname(os.path.abspath(path)), 0o700, exist_ok=True)
-    with open(path + '.lock', 'a', encoding='utf-8') as f:
+class Lock:
+    """Of a state file, until it is let go: one who applies at a time.  OSError; ValueError: another one has it.
+
+    `who`: what another one is told of its owner"""
+
+    def __init__(self, path: str, who: str) -> None:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), 0o700, exist_ok=True)
+        self._file = open(path + '.lock', 'a+', encoding='utf-8')       # pylint: disable=consider-using-with
         try:
-            fcntl.flock(f, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise ValueError(f'{path}: another apply is under way; try again when it is done') from None
-        yield
+            self._file.seek(0)
+            owner = self._file.read(MOST_OWNER)
+            self._file.close()
+            raise ValueError(f'{path}: {owner or "another apply is under way; try again when it is done"}') from None
+        self._file.truncate(0)
+        self._file.write(who)
+        self._file.flush()
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.truncate(0)
+        self._file.close()
 
 
 def assigned(network: Network, old: Numbers, parents: Sequence[Mapping[int, int]]) -> Numbers:

@@ -82,6 +82,10 @@ unsigned tables_used(const struct tables *t, struct flow_key *bits);
 /* A number that differs whenever a flow came, went or got other instructions. */
 unsigned long tables_changes(const struct tables *t);
 
+/* How many flows came, went or changed, each once: unlike tables_changes, what a change set undid is not
+ * counted, so whoever changed n flows can tell that nobody else changed one.  Control thread. */
+uint64_t tables_revision(const struct tables *t);
+
 /* The most changes that are compared with an entry one by one: comparing more costs more than a new
  * lookup. */
 #define CHANGES_TOLD 256
