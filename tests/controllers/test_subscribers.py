@@ -54,7 +54,7 @@ class Invented:
         watch = types.SimpleNamespace(look=self.looks[1], look_before=self.looks[0], name='core',
                                       ports={n: Port(n, f'p{n}', '', 0, 0, 0) for n in (CORE, EDGE)})
         settings = types.SimpleNamespace(switch=1, options={'core': 'p1', 'edge': 'p2'})
-        self.shaper = types.SimpleNamespace(set=settings, state=self.state, own={}, lists=network, trouble=[], warnings=[], applied_at=1.0,
+        self.shaper = types.SimpleNamespace(set=settings, state=self.state, own={}, lists=network, trouble=[], warnings=[], applied_at=1.0, sources=None,
                                             dp=f'{1:016x}', switches=[1])
         self.shown = Subscribers(self.shaper, types.SimpleNamespace(watches={1: watch}))
 

@@ -193,6 +193,9 @@ class Daemon:
                 self.ends.append(self.policy.stop)
                 await self.policy.start()
             got = await self.http.start(host, port)
+            if self.shaper:
+                await self.shaper.start()
+                self.ends.append(self.shaper.stop)
             async with self.switches:
                 self._start()
                 ready(f'{"https" if self.set.tls.certificate else "http"}://{self.set.listen.rpartition(":")[0]}:{got}/')

@@ -2,6 +2,7 @@
 """What ofqosd's YAML file says (docs/how-to/ofqosd.md).  What is wrong is told with its line."""
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
 import ssl
@@ -15,13 +16,15 @@ from ..history.store import LEAST_MB
 from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
 from ..shaper.carry import rate_of
+from ..shaper import leases, radius
 from ..shaper.plan import LEAVES
 from ..shaper.service import Settings as ShaperSettings
+from ..shaper.sources import LeaseFile
 from ..web.network import Link, parse_link
 from .alerts import Mail, Settings as AlertSettings, Webhook
 
 LISTEN = '127.0.0.1:8490'
-MOST_SWITCHES, MOST_LINKS = 10_000, 4096
+MOST_SWITCHES, MOST_LINKS, MOST_LEASE_FILES = 10_000, 4096, 16
 _PLACE = r'(\[[0-9A-Fa-f:.%a-z]+\]|[^][:\s]+):\d{1,5}'
 
 
@@ -266,7 +269,7 @@ class _Reader:
 
     def shaper(self, part: Part, switches: Part) -> ShaperSettings:
         options = 'core', 'edge', 'download', 'upload', 'unlisted', 'leaf'
-        keys = part.keys(('switch', 'devices', 'network', *options), needed=('switch', 'devices', 'network', 'core', 'edge'))
+        keys = part.keys(('switch', 'devices', 'network', 'radius', 'leases', *options), needed=('switch', 'devices', 'network', 'core', 'edge'))
         named = {name: dp for dp, name in self.switches(switches).names.items()}
         text = keys['switch'].text(r'\S{1,60}', "a switch's name or datapath id")
         if text not in named and not re.fullmatch(r'[0-9A-Fa-f:]{1,23}', text):
@@ -282,7 +285,33 @@ class _Reader:
                 self.said(keys[key], partial(rate_of, key, made.options[key]))
         if made.options['core'] == made.options['edge']:
             raise keys['edge'].wrong('core and edge are the same port')
+        if 'radius' in keys:
+            made.sources.radius = self.radius(keys['radius'])
+        if 'leases' in keys:
+            made.sources.leases = [self.lease_file(each) for each in keys['leases'].items(MOST_LEASE_FILES)]
         return made
+
+    def radius(self, part: Part) -> radius.Settings:
+        made = radius.Settings()
+        keys = part.keys(('listen', 'secret', 'clients', 'hold'), needed=('secret', 'clients'))
+        for key, each in keys.items():
+            if key == 'listen':
+                made.listen = self.listen(each)
+            elif key == 'secret':
+                made.secret = self.path(each)
+            elif key == 'hold':
+                made.hold = self.seconds(each, 60, 999_999)
+            else:
+                made.clients = [self.host(one) for one in each.items(radius.MOST_CLIENTS)]
+        self.said(part, radius.library)
+        return made
+
+    def host(self, part: Part) -> str:
+        return str(self.said(part, partial(ipaddress.ip_address, part.text(r'\S{1,50}', 'an address, such as 192.0.2.1'))))
+
+    def lease_file(self, part: Part) -> LeaseFile:
+        keys = part.keys(('kind', 'file'), needed=('kind', 'file'))
+        return LeaseFile(keys['kind'].one_of(*leases.KINDS), self.path(keys['file']))
 
     def alerts(self, part: Part) -> AlertSettings:
         made = AlertSettings()

@@ -309,7 +309,7 @@ class Subscribers:
         upper = window.cut(sites, w.first, w)
         lower = window.cut(self._order(chosen, w.sort, figures), w.second, w)
         return {**self._head(), 'of': self._site(place, figures), 'worst': figures.worst if figures and not place else None,
-                'here': len(self.shaper.own), 'all': len(index.circuits), 'applied': self.shaper.applied_at,
+                'sources': self.shaper.sources.show() if self.shaper.sources else None, 'here': len(self.shaper.own), 'all': len(index.circuits), 'applied': self.shaper.applied_at,
                 'sites': [self.site_row(each, figures) for each in upper['rows']], 'first': upper['first'], 'total': upper['total'],
                 'circuits': [self.row(index.circuits[i], index.numbers[i], figures) for i in lower['rows']],
                 'circuits_first': lower['first'], 'circuits_total': lower['total']}

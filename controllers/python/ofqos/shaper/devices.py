@@ -15,6 +15,7 @@ from .model import MOST_CLASSES, Circuit, Pair, Prefix, Problems, rate, read_tex
 NEEDED = ('circuit id', 'ipv4', 'ipv6', 'parent node', 'download min mbps', 'upload min mbps', 'download max mbps',
           'upload max mbps')
 _LATER = ('parent node id', 'anchor node id')       # columns that rows of older lists lack below a newer header
+_NAMES = 'device id', 'device name', 'mac'
 MOST_ADDRESSES = 64                                 # of a device
 _MOST_ROWS = 4 * MOST_CLASSES
 
@@ -39,9 +40,6 @@ def read(path: str, problems: Problems) -> Dict[str, Circuit]:
             found[made.id] = _joined(file, found[made.id], made, problems) if made.id in found else made
     if len(found) > MOST_CLASSES:
         problems.error(file, 0, '', f'{len(found):,} circuits; the most is {MOST_CLASSES:,}')
-    for circuit in found.values():
-        if not circuit.addresses:
-            problems.warn(file, circuit.line, 'IPv4', f'circuit {shown(circuit.id)} has no address: nothing gets into its queue')
     return found
 
 
@@ -127,7 +125,8 @@ def _circuit(file: str, row: _Row, problems: Problems) -> Optional[Circuit]:
         return None
     return Circuit(row.cells['circuit id'], row.cells.get('circuit name', ''), row.cells['parent node'],
                    Pair(rates['download min mbps'], rates['upload min mbps']),
-                   Pair(rates['download max mbps'], rates['upload max mbps']), tuple(dict.fromkeys(addresses)), row.line)
+                   Pair(rates['download max mbps'], rates['upload max mbps']), tuple(dict.fromkeys(addresses)), row.line,
+                   tuple(text.strip().lower() for column in _NAMES for text in row.cells.get(column, '').split(',') if text))
 
 
 def _addresses(file: str, row: _Row, version: int, problems: Problems) -> List[Prefix]:
@@ -180,4 +179,4 @@ def _joined(file: str, first: Circuit, more: Circuit, problems: Problems) -> Cir
         problems.error(file, more.line, 'Parent Node', f'circuit {shown(first.id)} is below {shown(first.parent)} in line {first.line}')
     if (more.guarantee, more.ceiling) != (first.guarantee, first.ceiling):
         problems.warn(file, more.line, 'Download Max Mbps', f'circuit {shown(first.id)} has other rates in line {first.line}, which hold')
-    return replace(first, addresses=tuple(dict.fromkeys(first.addresses + more.addresses)))
+    return replace(first, addresses=tuple(dict.fromkeys(first.addresses + more.addresses)), names=first.names + more.names)

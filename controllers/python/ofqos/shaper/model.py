@@ -40,7 +40,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Circuit:
-    """A customer's line; its devices share it."""
+    """A customer's line; its devices share it.  `names`: what sessions and leases may call it; they and `line` are no part of what it is"""
     id: str
     name: str
     parent: str
@@ -48,6 +48,7 @@ class Circuit:
     ceiling: Pair
     addresses: Tuple[Prefix, ...] = ()
     line: int = field(default=0, compare=False)
+    names: Tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass

@@ -27,8 +27,12 @@ def lists(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
     return Network(sites.read(sites_path, problems), devices.read(devices_path, problems)), problems
 
 
-def check(network: Network, devices_path: str, sites_path: str, problems: Problems) -> None:
+def check(network: Network, devices_path: str, sites_path: str, problems: Problems, addresses_come: bool = False) -> None:
+    """`addresses_come`: a circuit may have none as long as its customer is away"""
     file = os.path.basename(devices_path)
+    for circuit in network.circuits.values():
+        if not circuit.addresses and not addresses_come:
+            problems.warn(file, circuit.line, 'IPv4', f'circuit {shown(circuit.id)} has no address: nothing gets into its queue')
     _parents(file, network, problems)
     _overlaps(file, network, problems)
     if len(network.sites) + len(network.circuits) > MOST_CLASSES:

@@ -4,6 +4,7 @@ file has changed, and when somebody changes a plan (docs/how-to/subscribers.md).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from dataclasses import dataclass, field
@@ -15,9 +16,11 @@ from ..switches import Switches
 from . import overlay as overlays
 from .carry import REMEMBERED, Task, carry
 from .known import Known
-from .model import Circuit, Network, Problems, shown
+from .model import Circuit, Network, Problem, Problems, shown
 from .overlay import BadPlan, Overlay, Own
 from .read import check, lists, whose
+from .sessions import Placed, placed, with_sessions
+from .sources import Settings as SourceSettings, Sources
 from .state import Lock, State, load
 from .switch import Failure, Unsure
 from .words import MOST_LINES
@@ -34,6 +37,7 @@ class Settings:
     devices: str
     network: str
     options: Dict[str, str] = field(default_factory=lambda: dict(REMEMBERED))
+    sources: SourceSettings = field(default_factory=SourceSettings)
 
 
 class Wrong(ValueError):
@@ -57,15 +61,20 @@ class Shaper:
         self.lock = Lock(self.path, OWNER)
         self.state: State = load(self.path)             # what is in force
         self.known: Optional[Known] = None              # what the switch has, where that is sure
+        self.sources = Sources(settings.sources, directory, self._addresses_changed)
         self.own: Overlay = overlays.load(self.own_path)
         self.lists: Optional[Network] = None            # as they were when they were right last
+        self.read_warnings: List[Problem] = []          # of them
+        self.placed = Placed()                          # what sessions came to
         self.trouble: List[str] = []                    # why they are not in force as they are
         self.warnings: List[str] = []
         self.applied_at: Optional[float] = None
         self.busy = False
         self._lock = asyncio.Lock()
         self._wake, self._why = asyncio.Event(), 'the start'
-        self._stamp: Any = None
+        self._only_addresses = False                    # nothing else has changed since
+        self._stamp: Any = None                         # of the lists that were applied
+        self._seen: Any = None                          # as they were at the last look
 
     @property
     def dp(self) -> str:
@@ -86,24 +95,52 @@ class Shaper:
     # ------------------------------------------------------------------ when it is applied
 
     def again(self, why: str) -> None:
-        self._why = why
+        self._why, self._only_addresses = why, False
         self._wake.set()
 
+    def _addresses_changed(self) -> None:
+        if not self._wake.is_set():
+            self._why, self._only_addresses = 'addresses have changed', True
+            self._wake.set()
+
+    async def start(self) -> None:
+        """OSError: it can't listen for RADIUS."""
+        await self.sources.start()
+
+    async def stop(self) -> None:
+        await self.sources.stop()
+
     async def run(self) -> None:
-        self._stamp = self._stamps()
+        self._stamp = self._seen = self._stamps()
         if self.set.switch not in self.switches:
             await self._only_read()
+        looked = 0.0
         while True:
-            try:
+            with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), POLL)
-            except asyncio.TimeoutError:
-                stamp = self._stamps()
-                if stamp == self._stamp or stamp != await self._later():
-                    continue
-                self._why = 'a file has changed'
+            if time.monotonic() - looked >= POLL:
+                await self._look()
+                looked = time.monotonic()
+            if not self._wake.is_set():
+                continue
+            little, self._only_addresses = self._only_addresses and self.lists is not None, False
             self._wake.clear()
-            self._stamp = self._stamps()
-            await (self._told(self._why) if self.set.switch in self.switches else self._only_read())
+            if not little:
+                self._stamp = self._stamps()
+            began = time.monotonic()
+            await (self._told(self._why, little) if self.set.switch in self.switches else self._only_read())
+            if little:                  # a third of a processor at most, however many come and go
+                await asyncio.sleep(2 * (time.monotonic() - began))
+
+    async def _look(self) -> None:
+        try:
+            await self.sources.look()
+        except OSError as error:
+            self.say('subscribers not applied', switch=self.dp, after='sessions were to be kept', why=str(error))
+        stamp = self._stamps()
+        if self._stamp != stamp == self._seen:
+            self.again('a file has changed')
+        self._seen = stamp
 
     async def _only_read(self) -> None:
         """Mistakes are told before the switch comes."""
@@ -113,10 +150,6 @@ class Shaper:
             except Wrong as error:
                 self.trouble = error.errors[:MOST_LINES]
                 self.say('subscribers not applied', switch=self.dp, after=self._why, why=str(error))
-
-    async def _later(self) -> Any:
-        await asyncio.sleep(POLL)
-        return self._stamps()
 
     def _stamps(self) -> Any:
         found = []
@@ -128,11 +161,13 @@ class Shaper:
                 found.append((0, 0, -1))
         return found
 
-    async def _told(self, why: str) -> None:
+    async def _told(self, why: str, little: bool) -> None:
         try:
-            found = await self.apply()
+            found = await self.apply(little=little)
         except (ValueError, OSError, Failure, Unsure, Away, Refused) as error:
             self.say('subscribers not applied', switch=self.dp, after=why, why=str(error))
+            if little:                  # the whole of it tells what is wrong, and the page shows it until it is right
+                self.again('addresses could not be applied')
             return
         except Exception as error:      # a fault of ours must not end what comes later
             self.say('subscribers not applied', switch=self.dp, after=why, why=f'a fault of this service: {type(error).__name__}: {error}')
@@ -145,25 +180,46 @@ class Shaper:
     def _read(self) -> Tuple[Network, Network, Problems]:
         """The lists, and with what was changed here.  Wrong."""
         found, problems = lists(self.set.devices, self.set.network)
-        whole = overlays.merged(found, self.own, problems)
-        check(whole, self.set.devices, self.set.network, problems)
+        self.read_warnings = list(problems.warnings)
+        whole = self._whole(found, self.own, problems)
         if problems.errors:
             raise Wrong(problems)
         return found, whole, problems
 
-    async def apply(self, dry: bool = False, force: bool = False) -> Dict[str, Any]:
-        """What was, or would be changed.  ValueError, OSError, Failure, Unsure, Away, Refused."""
+    def _as_read(self) -> Tuple[Network, Network, Problems]:
+        """The lists as they were read last, with sessions as they are now.  Wrong."""
+        assert self.lists
+        problems = Problems()
+        problems.warnings = list(self.read_warnings)
+        whole = self._whole(self.lists, self.own, problems)
+        if problems.errors:
+            raise Wrong(problems)
+        return self.lists, whole, problems
+
+    def _whole(self, listed: Network, own: Overlay, problems: Problems) -> Network:
+        whole = overlays.merged(listed, own, problems)
+        if self.sources:
+            self.placed = placed(self.sources.sessions(), whole)
+            whole = with_sessions(whole, self.placed)
+            for text in (*self.placed.warnings(), *self.sources.warnings()):
+                problems.warn('sessions', 0, '', text)
+        check(whole, self.set.devices, self.set.network, problems, bool(self.sources))
+        return whole
+
+    async def apply(self, dry: bool = False, force: bool = False, little: bool = False) -> Dict[str, Any]:
+        """What was, or would be changed; `little`: the files are as they were.  ValueError, OSError, Failure, Unsure, Away, Refused."""
         async with self._lock:
             try:
-                found, whole, problems = await asyncio.to_thread(self._read)
+                found, whole, problems = await asyncio.to_thread(self._as_read if little and self.lists else self._read)
                 done = await self._carry(whole, problems, dry, force)
             except (ValueError, OSError, Failure, Unsure, Away, Refused) as error:
-                if not dry:
+                if not dry and not little:
                     self.trouble = error.errors[:MOST_LINES] if isinstance(error, Wrong) else [str(error)]
                     self.changed()
                 raise
             if not dry:
-                self.lists, self.trouble = found, []
+                self.lists = found
+                self.trouble = self.trouble if little else []
                 self.warnings = [each['text'] for each in done['warnings'][:MOST_LINES]]
                 self.changed()
             return done
@@ -238,8 +294,7 @@ class Shaper:
     def _checked(self, listed: Network, own: Overlay, id_: str) -> Tuple[Network, Problems]:
         """BadPlan."""
         problems = Problems()
-        whole = overlays.merged(listed, own, problems)
-        check(whole, self.set.devices, self.set.network, problems)
+        whole = self._whole(listed, own, problems)
         for each in problems.errors:
             raise BadPlan({'Parent Node': 'parent'}.get(each.field, 'addresses' if each.field.startswith('IPv') else 'circuit'),
                           each.why.removeprefix(whose(whole.circuits[id_])) if id_ in whole.circuits else each.why)
