@@ -367,3 +367,26 @@ def test_types():
                           cwd=REPOSITORY / 'controllers/python', stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
+
+
+def test_what_is_read_again_and_again():
+    """As read once, whatever changes; and what did not change is the same object."""
+    rng = random.Random(5)
+    shapes = [ofqos.request('htb', 'add', port=n % 2 + 1, class_id=n + 1, rate='1mbit', ceil=10 ** 7 + n % 3, name=f'c{n}') for n in range(40)]
+    shapes += [ofqos.request('fq_codel', 'add', port=1, class_id=n + 1, flows=128) for n in range(10)]
+    counters = [[0] * 8 for _ in shapes]
+    again = replies.dumps()
+    before = []
+    for turn in range(40):
+        for n in rng.sample(range(len(shapes)), 5):
+            counters[n][rng.randrange(8)] += 1
+        if turn % 7 == 6:
+            shapes.pop(), counters.pop()
+        data = b''.join(replies.Entry(shape, 7, replies.Counters(*each)).encode() for shape, each in zip(shapes, counters))
+        found = again(data)
+        assert found == replies.parse_dump(data)
+        assert len(found) != len(before) or sum(new is old for new, old in zip(found, before)) >= len(found) - 5
+        before = found
+    with pytest.raises(ValueError, match='an entry of length'):
+        again(b'\0\1' + bytes(80))
+    assert again(data) == found

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Dict, List, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Dict, Generic, List, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from . import table
 from .request import Request, decode_params, encode_params
 
 _ENTRY = struct.Struct('!HBBIIIQQQQQQII')
+_COUNTERS = 16                  # where they begin in an entry
+_MOST_CONFIGS = 1 << 18         # of a switch: all that it may have, and as many that it had
 _PORT = struct.Struct('!IBBHIIQQ')
 _RELEASE = 64
 _SERVED = struct.Struct('!IIBBHIQQQQ')
@@ -17,6 +19,7 @@ _LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
 BOUNDS_US = 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000
 _HISTOGRAMS = struct.Struct(f'!IIB7x{2 + 2 * (len(BOUNDS_US) + 1)}Q')
 _NO_TIME = 0xffffffff
+T = TypeVar('T')
 _SOURCES = {1: 'scheduler', 2: 'clock', 3: 'backlog'}
 
 
@@ -70,24 +73,32 @@ class Entry(NamedTuple):
 def parse_dump(data: bytes) -> List[Entry]:
     """The data of a QOS_DUMP reply.  ValueError: it is none, or of a scheduler or property that
     is not in the table."""
-    found, at = [], 0           # a slice off the front of a long reply each time would take minutes
-    while at < len(data):
-        left = len(data) - at
-        length = struct.unpack_from('!H', data, at)[0] if left >= _ENTRY.size else 0
-        if length < _ENTRY.size or length % 8 or length > left:
-            raise ValueError(f'an entry of length {length}')
-        found.append(_entry(data[at:at + length]))
+    return [_entry(raw, {}) for raw in _split(data, _ENTRY.size, 'an entry', 8)]
+
+
+def _split(data: bytes, least: int, what: str, align: int = 1) -> List[bytes]:
+    """Of records that begin with their length"""
+    found, at, end = [], 0, len(data)       # a slice off the front of a long reply each time would take minutes
+    while at < end:
+        length = data[at] << 8 | data[at + 1] if end - at >= least else 0
+        if length < least or length % align or length > end - at:
+            raise ValueError(f'{what} of length {length}')
+        found.append(data[at:at + length])
         at += length
     return found
 
 
-def _entry(data: bytes) -> Entry:
+def _entry(data: bytes, configs: Dict[bytes, Request]) -> Entry:
+    """`configs`: what its bytes were decoded to before"""
     _, obj, sched, port, class_id, parent_id, *counters = _ENTRY.unpack_from(data)
-    scheduler = table.SCHEDULER_NUMBERS.get(sched)
-    if scheduler is None or obj >= len(table.OBJECTS):
-        raise ValueError(f'sched_type {sched} or object_type {obj} is unknown')
-    params = decode_params(scheduler.fields(obj, table.ADD), data[_ENTRY.size:], align=True)
-    config = Request(scheduler, table.ADD, obj, port, class_id, params)
+    key = data[2:_COUNTERS] + data[_ENTRY.size:]
+    config = configs.get(key)
+    if config is None:
+        scheduler = table.SCHEDULER_NUMBERS.get(sched)
+        if scheduler is None or obj >= len(table.OBJECTS):
+            raise ValueError(f'sched_type {sched} or object_type {obj} is unknown')
+        params = decode_params(scheduler.fields(obj, table.ADD), data[_ENTRY.size:], align=True)
+        config = configs[key] = Request(scheduler, table.ADD, obj, port, class_id, params)
     return Entry(config, parent_id, Counters(*counters))
 
 
@@ -143,8 +154,7 @@ def parse_kernel(data: bytes) -> Kernel:
     return Kernel(release, states)
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """How a class is served; 0 is the root class.  Times are microseconds in which packets waited,
     and that part of them in which it got less than its rate."""
     port: int
@@ -170,19 +180,24 @@ class Served:
 
 def parse_service(data: bytes) -> List[Served]:
     """The data of a SERVICE reply."""
-    if len(data) % _SERVED.size:
+    return [_served(raw) for raw in _split_service(data)]
+
+
+def _split_service(data: bytes) -> List[bytes]:
+    size = _SERVED.size
+    if len(data) % size:
         raise ValueError(f'{len(data)} bytes are no SERVICE reply')
-    found = []
-    for port, class_id, direction, flags, missed, delay, lended, borrowed, backlogged, below in \
-            _SERVED.iter_unpack(data):
-        rated, lends, broken, dropping, slow = (bool(flags & 1 << i) for i in range(5))
-        found.append(Served(port, class_id, 'in' if direction else 'out', rated, lends, broken, dropping, slow,
-                            lended, borrowed, backlogged, below, 1 - missed / 1000, delay))
-    return found
+    return [data[at:at + size] for at in range(0, len(data), size)]
 
 
-@dataclass(frozen=True)
-class Figures:
+def _served(data: bytes) -> Served:
+    port, class_id, direction, flags, missed, delay, lended, borrowed, backlogged, below = _SERVED.unpack(data)
+    rated, lends, broken, dropping, slow = (bool(flags & 1 << i) for i in range(5))
+    return Served(port, class_id, 'in' if direction else 'out', rated, lends, broken, dropping, slow,
+                  lended, borrowed, backlogged, below, 1 - missed / 1000, delay)
+
+
+class Figures(NamedTuple):
     """Microseconds: the least, and percentiles; None: no sample in that time."""
     samples: int                # since the class is there
     min: Optional[int]
@@ -191,8 +206,7 @@ class Figures:
     p99: Optional[int]
 
 
-@dataclass(frozen=True)
-class Latency:
+class Latency(NamedTuple):
     """How long the packets of a queue take; class_id 0: of a port without queues."""
     port: int
     class_id: int
@@ -215,17 +229,54 @@ def _time(us: int) -> Optional[int]:
 
 def parse_latency(data: bytes) -> List[Latency]:
     """The data of a QOS_LATENCY reply.  An entry may be longer than is known here."""
-    found, at = [], 0
-    while at < len(data):
-        length = struct.unpack_from('!H', data, at)[0] if len(data) - at >= _LATENCY.size else 0
-        if length < _LATENCY.size or length > len(data) - at:
-            raise ValueError(f'a queue of length {length}')
-        _, direction, port, class_id, seconds, samples, *rtt, path, source, waits, d0, d1, d2, d3 = \
-            _LATENCY.unpack_from(data, at)
-        found.append(Latency(port, class_id, 'in' if direction else 'out', seconds, Figures(samples, *map(_time, rtt)),
-                             _time(path), Figures(waits, *map(_time, (d0, d1, d2, d3))), _SOURCES.get(source, '')))
-        at += length
-    return found
+    return [_latency(raw) for raw in _split(data, _LATENCY.size, 'a queue')]
+
+
+def _latency(data: bytes) -> Latency:
+    _, direction, port, class_id, seconds, samples, *rtt, path, source, waits, d0, d1, d2, d3 = _LATENCY.unpack_from(data)
+    return Latency(port, class_id, 'in' if direction else 'out', seconds, Figures(samples, *map(_time, rtt)),
+                   _time(path), Figures(waits, *map(_time, (d0, d1, d2, d3))), _SOURCES.get(source, ''))
+
+
+class Again(Generic[T]):
+    """Reads replies of one kind again and again: what is byte for byte as it was is not decoded again, and is the same object.
+    Of 10,000 queues most do nothing in a second."""
+
+    def __init__(self, split: Callable[[bytes], List[bytes]], one: Callable[[bytes], T]) -> None:
+        self._split, self._one = split, one
+        self._raws: List[bytes] = []
+        self._found: List[T] = []
+
+    def __call__(self, data: bytes) -> List[T]:
+        """ValueError."""
+        raws = self._split(data)
+        if len(raws) == len(self._raws):
+            found = [had if raw == old else self._one(raw) for raw, old, had in zip(raws, self._raws, self._found)]
+        else:
+            found = [self._one(raw) for raw in raws]
+        self._raws, self._found = raws, found
+        return found
+
+
+def dumps() -> Again[Entry]:
+    """As parse_dump()"""
+    configs: Dict[bytes, Request] = {}
+
+    def one(raw: bytes) -> Entry:
+        if len(configs) > _MOST_CONFIGS:
+            configs.clear()
+        return _entry(raw, configs)
+    return Again(lambda data: _split(data, _ENTRY.size, 'an entry', 8), one)
+
+
+def services() -> Again[Served]:
+    """As parse_service()"""
+    return Again(_split_service, _served)
+
+
+def latencies() -> Again[Latency]:
+    """As parse_latency()"""
+    return Again(lambda data: _split(data, _LATENCY.size, 'a queue'), _latency)
 
 
 class Histogram(NamedTuple):

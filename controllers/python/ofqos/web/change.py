@@ -145,7 +145,7 @@ def _with(e: Entry, made: Request) -> Entry:
     """The class as it will be."""
     params: Dict[str, Value] = {k: v for k, v in e.config.params.items() if k not in _RATES}
     params.update({k: v for k, v in made.params.items() if k in _RATES})
-    return replace(e, config=replace(e.config, params=params))
+    return e._replace(config=replace(e.config, params=params))
 
 
 def plan(now: tree.Look, wanted: Wanted, interface: str, speed: int = 0) -> Plan:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from .. import table
 from ..replies import Entry, Latency, Served
@@ -15,6 +15,8 @@ from ..units import Curve, Unit, Value, format_value
 TINS = 13                       # the multipart request of docs/reference/extensions.md
 _TIN = struct.Struct('!IIBB6xQQQQQIII4x')
 DEPTH = 16
+T = TypeVar('T')
+K = TypeVar('K')
 Key = Tuple[int, int, bool, int]            # port, direction, class (not scheduler), class id
 
 
@@ -62,19 +64,36 @@ class Look:
 
 def look(time: float, entries: Sequence[Entry], served: Sequence[Served], tins: Sequence[Tin],
          before: Optional[Look] = None, latencies: Sequence[Latency] = ()) -> Look:
-    made = Look(time, latencies={(each.port, each.direction, each.class_id): each for each in latencies})
-    for e in entries:
-        made.entries[e.port, direction(e), e.is_class, e.class_id] = e
-    for s in served:
-        made.served[s.port, s.direction, s.class_id] = s
+    old = before or Look(0.0)
+    made = Look(time, _keyed(entries, _place, old.entries), _keyed(served, _served_place, old.served),
+                latencies=_keyed(latencies, _measured_place, old.latencies))
     if before:
         for key, s in made.served.items():
-            share = _borrowed(made, before, key, s)
+            share = 0.0 if s is old.served.get(key) and old.borrowed.get(key) == 0.0 else _borrowed(made, before, key, s)
             if share is not None:
                 made.borrowed[key] = share
     for t in tins:
         made.tins.setdefault((t.port, t.direction, t.class_id), []).append(t)
     return made
+
+
+def _place(e: Entry) -> Key:
+    return e.port, direction(e), e.is_class, e.class_id
+
+
+def _served_place(s: Served) -> Tuple[int, str, int]:
+    return s.port, s.direction, s.class_id
+
+
+def _measured_place(each: Latency) -> Tuple[int, str, int]:
+    return each.port, each.direction, each.class_id
+
+
+def _keyed(found: Sequence[T], key: Callable[[T], K], old: Dict[K, T]) -> Dict[K, T]:
+    """Mostly they come in the same order as the last time, and are the same."""
+    if len(old) == len(found) and all(each is had or key(each) == at for each, (at, had) in zip(found, old.items())):
+        return dict(zip(old, found))
+    return {key(each): each for each in found}
 
 
 def _borrowed(now: Look, before: Look, key: Tuple[int, str, int], s: Served) -> Optional[float]:

@@ -14,8 +14,7 @@ from ..channel import Channel, joined
 from ..errors import Away, Refused
 from ..greeting import greet
 from ..history.recorder import Recorder, seen
-from ..replies import (Latency, PortQueues, parse_dump, parse_latency, parse_ports as parse_queues,
-                       parse_service)
+from ..replies import Latency, PortQueues, dumps, latencies, parse_dump, parse_ports as parse_queues, services
 from ..units import format_rate
 from . import ports, rows, tree, window
 from .hub import Hub
@@ -56,6 +55,7 @@ class Watch:
         self.look_before: Optional[tree.Look] = None
         self._trees: Dict[int, List[rows.Tree]] = {}    # of this look, by port
         self._took = 0.0                    # seconds of the last look
+        self._dumps, self._services, self._measured = dumps(), services(), latencies()
         self._stale = asyncio.Event()       # ports or queues are not what they were
 
     # ------------------------------------------------------------------ asking
@@ -146,7 +146,7 @@ class Watch:
         if not self.own or not self.measures:
             return []
         try:
-            return parse_latency(joined(await self.channel.ask(wire.ask_latency)))
+            return self._measured(joined(await self.channel.ask(wire.ask_latency)))
         except (Refused, ValueError, struct.error):
             self.measures = False
             return []
@@ -163,9 +163,9 @@ class Watch:
         if not deep:
             self.look = self.look_before = None
             return
-        entries = await self._own(wire.ask_dump, parse_dump)
+        entries = await self._own(wire.ask_dump, self._dumps)
         taken = now()
-        served = await self._own(lambda xid: wire.ask(wire.SERVICE, xid), parse_service)
+        served = await self._own(lambda xid: wire.ask(wire.SERVICE, xid), self._services)
         cakes = any(e.config.scheduler.name == 'cake' for e in entries)
         tins = await self._own(lambda xid: wire.ask(tree.TINS, xid), tree.parse_tins) if cakes else []
         latencies = await self._latencies()
