@@ -128,6 +128,8 @@ def ceil(net, number, way=0):
 
 @pytest.mark.parametrize('more, why', [
     ('switch: core', 'devices is missing'),
+    ('switch: core, devices: a.csv, core: p1, edge: p2', 'network is missing'),
+    ('switch: core, devices: a.yaml, network: b, core: p1, edge: p2', 'network does not go with a list of YAML'),
     ('switch: cor, devices: a, network: b, core: p1, edge: p2', 'none of switches.names: core'),
     ('switch: core, devices: a, network: b, core: p1, edge: p1', 'the same port'),
     ('switch: core, devices: a, network: b, core: p1, edge: p2, download: 1', 'download: 1 is not right'),
@@ -144,6 +146,8 @@ def test_it_is_enough(tmp_path):
     (tmp_path / 'file.yaml').write_text('users: u\nswitches: {connect: [unix:/x]}\nshaper: {switch: 1, devices: a, network: b, core: p1, edge: p2}\n')
     done = ofqosd('--check', str(tmp_path / 'file.yaml'))
     assert done.returncode == 0 and 'right: shaper for 1 switch' in done.stdout, done.stderr
+    (tmp_path / 'file.yaml').write_text('users: u\nswitches: {connect: [unix:/x]}\nshaper: {switch: 1, devices: a.yaml, core: p1, edge: p2}\n')
+    assert ofqosd('--check', str(tmp_path / 'file.yaml')).returncode == 0
 
 
 @pytest.mark.parametrize('text, why', [

@@ -69,6 +69,68 @@ def test_what_the_files_say(files):
     assert [words.text_of(prefix) for prefix in eight.addresses] == ['192.0.2.8', '198.51.100.0/29', '192.0.2.9']
 
 
+OWN = """
+sites:
+  Mast: {below: North, down: 200mbit, up: 100500kbit, kind: ap}
+  North: {down: 1gbit, up: 500mbit}
+  South: {down: 300mbit, up: 300mbit}
+circuits:
+  7: {name: Mill Lane, site: Mast, down: 2mbit to 50mbit, up: 1mbit to 10mbit, addresses: [192.0.2.7, "2001:db8:7::/56"], known as: [02-00-5E-00-53-01]}
+"""
+
+
+@pytest.fixture(name='own')
+def a_yaml_file(tmp_path):
+    pytest.importorskip('yaml', reason='yaml is not installed (Debian: python3-yaml)')
+
+    def made(text):
+        (tmp_path / 'subscribers.yaml').write_text(text)
+        network, problems = read(str(tmp_path / 'subscribers.yaml'), '')
+        return network, [str(each) for each in problems.errors]
+    return made
+
+
+def test_a_file_of_our_own(files, own):
+    """The same facts make the same network."""
+    network, errors = own(OWN)
+    assert not errors and network == files(GOOD)[0] and list(network.sites) == ['North', 'Mast', 'South']
+    assert network.circuits['7'].names == ('02-00-5e-00-53-01',) and network.circuits['7'].line == 7
+    network, errors = own('circuits: {a: {down: 5mbit, up: 1mbit}}')
+    assert not errors and network.circuits['a'].guarantee == network.circuits['a'].ceiling == Pair(5_000_000, 1_000_000)
+
+
+def test_all_that_is_wrong_with_a_file_of_our_own(own):
+    _, errors = own("""sites:
+  A: {down: 10, up: 1mbit}
+  B: {below: C, down: 1mbit, up: 1mbit}
+  C: {below: B, down: 1mbit, up: 1mbit}
+  D: {below: Nowhere, down: 1mbit, up: 1mbit, ceil: 3}
+  E: {below: Nowhere, down: 1mbit, up: 1mbit}
+circuits:
+  1: {down: 9mbit to 5mbit, up: 1mbit, addresses: [192.0.2.1/24, x], site: A}
+  2: {down: 1mbit}
+  3: [a]
+  4: {down: 1mbit, up: fast, name: "", known as: {a: b}}
+""")
+    assert errors == [
+        'subscribers.yaml:2: sites.A.down: 10: write its unit, as 10mbit (column 13)',
+        "subscribers.yaml:3: sites.B: it is below itself, or more than 6 sites are one below the other: HTB has 7 levels, and the last is the circuit's",
+        "subscribers.yaml:4: sites.C: it is below itself, or more than 6 sites are one below the other: HTB has 7 levels, and the last is the circuit's",
+        "subscribers.yaml:5: sites.D: 'ceil' is unknown; there are below, down, up, kind (column 47)",
+        "subscribers.yaml:6: sites.E.below: there is no site 'Nowhere'",
+        'subscribers.yaml:8: circuits.1.down: 9 Mbit/s are guaranteed, and 5 are the most (column 13)',
+        "subscribers.yaml:8: circuits.1.addresses[1]: '192.0.2.1/24' is not right: its network is 192.0.2.0/24 (column 52)",
+        "subscribers.yaml:8: circuits.1.addresses[2]: 'x' is not right: 'x' does not appear to be an IPv4 or IPv6 network (column 66)",
+        'subscribers.yaml:9: circuits.2: up is missing (column 6)',
+        'subscribers.yaml:10: circuits.3: a list is not right; keys with values are: name, site, down, up, addresses, known as (column 6)',
+        "subscribers.yaml:11: circuits.4.up: 'fast' is not right; a rate as 6mbit is (column 24)",
+        "subscribers.yaml:11: circuits.4.name: '' is not right; a text is (column 36)",
+        'subscribers.yaml:11: circuits.4.known as: keys with values is not right; a list is, such as [a, b] (column 50)'], '\n'.join(errors)
+    for text, why in ('{', 'no YAML'), ('', 'the file is empty'), ('a: b', "'a' is unknown; there are sites, circuits"), ('sites: {}', 'circuits is missing'):
+        assert why in own(text)[1][0], text
+    assert 'site: there is no node' in own('circuits: {a: {down: 5mbit, up: 1mbit, site: X}}')[1][0]
+
+
 @pytest.mark.parametrize('row', [GOOD, GOOD.replace('Mast,', 'Mast,id,,')], ids=['old rows', 'new rows'])
 def test_the_newer_header(files, row):
     """LibreQoS's own example has rows without the two columns that its header has."""

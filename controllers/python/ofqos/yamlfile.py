@@ -21,11 +21,11 @@ _SHOWN = 60
 
 
 class Wrong(ValueError):
-    """What is wrong in a file, where, and what would be right.  No file: `why` says where."""
+    """What is wrong in a file, where, and what would be right.  No file: `why` says where.  `column` 0: not known"""
 
-    def __init__(self, file: str, line: int, why: str) -> None:
+    def __init__(self, file: str, line: int, why: str, column: int = 0) -> None:
         super().__init__(f'{file}:{line}: {why}' if line else f'{file}: {why}' if file else why)
-        self.file, self.line, self.why = file, line, why
+        self.file, self.line, self.why, self.column = file, line, why, column
 
 
 def shown(text: str) -> str:
@@ -45,7 +45,7 @@ class Part:
         return int(self.node.start_mark.line) + 1
 
     def wrong(self, why: str) -> Wrong:
-        return Wrong(self.file, self.line, f'{self.what}: {why}' if self.what else why)
+        return Wrong(self.file, self.line, f'{self.what}: {why}' if self.what else why, int(self.node.start_mark.column) + 1)
 
     def _kind(self) -> str:
         if isinstance(self.node, yaml.MappingNode):
@@ -121,7 +121,7 @@ def parse(text: str, file: str) -> Part:
     except yaml.YAMLError as error:
         mark = getattr(error, 'problem_mark', None)
         why = getattr(error, 'problem', None) or str(error).splitlines()[0]
-        raise Wrong(file, mark.line + 1 if mark else 0, f'no YAML: {why}') from error
+        raise Wrong(file, mark.line + 1 if mark else 0, f'no YAML: {why}', mark.column + 1 if mark else 0) from error
     if node is None:
         raise Wrong(file, 0, 'the file is empty')
     return Part(file, node, '')

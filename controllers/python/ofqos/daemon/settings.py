@@ -17,6 +17,7 @@ from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
 from ..shaper.carry import rate_of
 from ..shaper import leases, radius
+from ..shaper.ownlist import is_own
 from ..shaper.plan import LEAVES
 from ..shaper.service import Settings as ShaperSettings
 from ..shaper.sources import LeaseFile
@@ -269,12 +270,15 @@ class _Reader:
 
     def shaper(self, part: Part, switches: Part) -> ShaperSettings:
         options = 'core', 'edge', 'download', 'upload', 'unlisted', 'leaf'
-        keys = part.keys(('switch', 'devices', 'network', 'radius', 'leases', *options), needed=('switch', 'devices', 'network', 'core', 'edge'))
+        keys = part.keys(('switch', 'devices', 'network', 'radius', 'leases', *options), needed=('switch', 'devices', 'core', 'edge'))
         named = {name: dp for dp, name in self.switches(switches).names.items()}
         text = keys['switch'].text(r'\S{1,60}', "a switch's name or datapath id")
         if text not in named and not re.fullmatch(r'[0-9A-Fa-f:]{1,23}', text):
             raise keys['switch'].wrong(f'{text} is no datapath id, and none of switches.names: {", ".join(named) or "there are none"}')
-        made = ShaperSettings(int(named.get(text) or self.datapath(keys['switch'], text), 16), self.path(keys['devices']), self.path(keys['network']))
+        devices = self.path(keys['devices'])
+        if is_own(devices) == ('network' in keys):
+            raise part.wrong('network is missing' if 'network' not in keys else 'network does not go with a list of YAML, which has the sites')
+        made = ShaperSettings(int(named.get(text) or self.datapath(keys['switch'], text), 16), devices, self.path(keys['network']) if 'network' in keys else '')
         for key in options:
             if key in keys and key == 'leaf':
                 made.options[key] = keys[key].one_of(*LEAVES)

@@ -25,6 +25,7 @@ from ..address import parse_address
 from ..channel import Channel
 from . import overlay, words
 from .carry import REMEMBERED, Done, Task, carry
+from .ownlist import is_own
 from .plan import LEAVES
 from .read import read
 from .state import Lock, State, default_path, load
@@ -47,7 +48,7 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument('what', metavar='NODE|CIRCUIT|ADDRESS', nargs='?')
             command.add_argument('--live', action='store_true', help='with what passes now, measured for a second at the switch')
         else:
-            command.add_argument('files', metavar='FILE', nargs='*', help=f"LibreQoS's {FILES[0]} and {FILES[1]} (default: in this directory)")
+            command.add_argument('files', metavar='FILE', nargs='*', help=f"LibreQoS's {FILES[0]} and {FILES[1]} (default: in this directory), or one of YAML")
         if name == 'apply':
             command.add_argument('--force', action='store_true', help='also where more than half of the circuits are gone')
         if name != 'check':
@@ -99,15 +100,17 @@ def _tls(args: argparse.Namespace) -> Tuple[Optional[ssl.SSLContext], Optional[s
 # ------------------------------------------------------------------------------------ commands
 
 def _files(args: argparse.Namespace) -> Tuple[str, str]:
+    if len(args.files) == 1 and is_own(args.files[0]):
+        return args.files[0], ''
     if len(args.files) not in (0, 2):
-        raise ValueError(f'both files are named, or none: {" ".join(FILES)}')
+        raise ValueError(f'both files are named, or none: {" ".join(FILES)}; or one of YAML, such as subscribers.yaml')
     devices, sites = args.files or FILES
     return devices, sites
 
 
 def check(args: argparse.Namespace) -> Dict[str, Any]:
     network, problems = read(*_files(args))
-    return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
+    return {**words.counts(network), 'files': [*filter(None, _files(args))], **words.problems(problems)}
 
 
 def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
@@ -115,7 +118,7 @@ def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
     _tls(args)
     network, problems = read(*_files(args))
     if problems.errors:
-        return {**words.counts(network), 'files': list(_files(args)), **words.problems(problems)}
+        return {**words.counts(network), 'files': [*filter(None, _files(args))], **words.problems(problems)}
     _not_a_services(args.state)
     with contextlib.ExitStack() as stack:
         if args.command == 'apply':

@@ -8,7 +8,7 @@ import math
 import os
 from typing import Dict, List, Optional, Tuple
 
-from . import devices, sites
+from . import devices, ownlist, sites
 from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, shown
 
 SITE_RATE = 8_000           # bit/s: HTB wants a guarantee of each class; a site has none of its own, its circuits have
@@ -22,8 +22,10 @@ def read(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
 
 
 def lists(devices_path: str, sites_path: str) -> Tuple[Network, Problems]:
-    """As they are: what is wrong between them is found by check()."""
+    """As they are: what is wrong between them is found by check().  A YAML file has both.  ValueError: it can't be read here."""
     problems = Problems()
+    if ownlist.is_own(devices_path):
+        return ownlist.read(devices_path, problems), problems
     return Network(sites.read(sites_path, problems), devices.read(devices_path, problems)), problems
 
 
@@ -58,7 +60,7 @@ def _parents(file: str, network: Network, problems: Problems) -> None:
     for circuit in network.circuits.values():
         if circuit.parent and circuit.parent not in network.sites:
             near = difflib.get_close_matches(circuit.parent, network.sites, 1) if len(problems.errors) < 100 else []
-            problems.error(file, circuit.line, 'Parent Node', f'{whose(circuit)}there is no node {shown(circuit.parent)}' +
+            problems.error(file, circuit.line, 'site' if ownlist.is_own(file) else 'Parent Node', f'{whose(circuit)}there is no node {shown(circuit.parent)}' +
                            (f': did you mean {near[0]}?' if near else ''))
 
 

@@ -296,7 +296,7 @@ class Shaper:
         problems = Problems()
         whole = self._whole(listed, own, problems)
         for each in problems.errors:
-            raise BadPlan({'Parent Node': 'parent'}.get(each.field, 'addresses' if each.field.startswith('IPv') else 'circuit'),
+            raise BadPlan({'Parent Node': 'parent', 'site': 'parent'}.get(each.field, 'addresses' if each.field.startswith('IPv') else 'circuit'),
                           each.why.removeprefix(whose(whole.circuits[id_])) if id_ in whole.circuits else each.why)
         return whole, problems
 

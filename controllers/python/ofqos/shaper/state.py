@@ -92,7 +92,7 @@ class Lock:
 
     def __init__(self, path: str, who: str) -> None:
         os.makedirs(os.path.dirname(os.path.abspath(path)), 0o700, exist_ok=True)
-        self._file = open(path + '.lock', 'a+', encoding='utf-8')       # pylint: disable=consider-using-with
+        self._file = open(path + '.lock', 'a+', encoding='utf-8')
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
