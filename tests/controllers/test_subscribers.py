@@ -13,6 +13,7 @@ for module in 'aiohttp', 'yaml':
     pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{module})')
 sys.path.append(PACKAGE)
 from ofqos import request  # noqa: E402
+from ofqos.daemon import fault  # noqa: E402
 from ofqos.daemon.subscribers import Subscribers  # noqa: E402
 from ofqos.replies import Counters, Entry, Figures, Latency  # noqa: E402
 from ofqos.shaper.read import read  # noqa: E402
@@ -33,7 +34,7 @@ def entry(port, number, turn, **more):
 
 def latency(port, number, rtt):
     none = Figures(0, None, None, None, None)
-    made = dict.fromkeys(Latency.__dataclass_fields__)
+    made = dict.fromkeys(Latency._fields)
     made.update(port=port, class_id=number, direction='out', seconds=10, rtt=Figures(9, rtt, rtt, rtt, rtt), delay=none)
     return Latency(**made)
 
@@ -85,6 +86,36 @@ def test_figures(tmp_path):
     top = made.list()['sites']
     assert [s['depth'] for s in top][0] == 0 and sum(s['circuits'] for s in top if not s['depth']) == 60
     assert top[0]['bps'][0] == first[f'site {top[0]["name"]}'] * 8000
+
+
+def test_outcome_and_whose_fault(tmp_path):
+    """A customer with long round trips on his side, one whose plan is full, one of a full site, one with nothing."""
+    numbers = Invented(tmp_path, 60).state.numbers
+    far, full, ours = (numbers[f'circuit {n}'] for n in (10001, 10002, 10003))
+    made = Invented(tmp_path, 60, rtts=[(far, 120_000), (full, 30_000)], drops=[(full, 5), (ours, 2)], backlogs=[(ours, 40_000)])
+    found = made.list()
+    assert [each[0] for each in found['worst']['outcome']] == ['10002', '10001']
+    assert made.list(sort='outcome')['circuits'][0]['id'] == '10002'
+    row = next(each for each in found['circuits'] if each['id'] == '10001')
+    assert row['outcome'] == [50, None] and {tuple(s['outcome']) for s in found['sites']} >= {(0, None), (50, None)}
+    assert made.shown.one('10004')['faults'] == [] and made.shown.one('10004')['sees'] is None
+    down, up = made.shown.one('10003')['faults']
+    assert down['whose'] == up['whose'] == 'our queue' and 'packets wait' in up['why'] and '2 packets a second are dropped in his download' in down['why']
+
+
+@pytest.mark.parametrize('changed, whose', [
+    ({}, []), ({'bits': 49e6, 'delay_us': 20_000}, ['his plan']), ({'delay_us': 20_000, 'sites': [('Mast', 96e6, 10 ** 8)]}, ['the site']),
+    ({'sites': [('Mast', 96e6, 10 ** 8)]}, []), ({'drops_ps': 1.0}, ['our queue']), ({'rtt': 80_000}, ['his home or line']),
+    ({'rtt': 80_000, 'delay_us': 60_000, 'bits': 50e6}, ['his plan'])])
+def test_whose_fault(changed, whose):
+    """Of the download; what waits in our queue is not his line's."""
+    measured = latency(EDGE, 17, changed.pop('rtt', 20_000))._replace(path_us=15_000)
+    way = fault.Way(1e6, 50 * 10 ** 6, [('Mast', 10e6, 10 ** 8)], measured, 100, 0.0, 100.0)
+    quiet = way._replace(latency=measured._replace(rtt=measured.rtt._replace(p50=10_000, p90=10_000)))
+    ways = [way._replace(**changed), quiet]
+    assert [each['whose'] for each in fault.faults(ways)] == whose
+    assert [each['whose'] for each in fault.faults([quiet, way._replace(latency=measured._replace(rtt=measured.rtt._replace(p50=99_000)))])] == ['beyond']
+    assert fault.sees(ways)['rtt_us'] == measured.rtt.p50 + 10_000 and fault.sees([quiet, quiet._replace(latency=None)]) is None
 
 
 def test_a_view_is_small(tmp_path):

@@ -32,6 +32,12 @@ PROFILES: Mapping[str, Profile] = {
     'gaming': Profile(Need(40_000, 200_000), Need(60_000, 300_000), Need(0.005, 0.05))}
 
 
+def least(rtt_us: Optional[float], rtt90_us: Optional[float], packets: float, drops: float) -> Optional[int]:
+    """Of all profiles"""
+    found = outcomes(rtt_us, rtt90_us, packets, drops)
+    return None if found is None else min(found.values())
+
+
 def outcomes(rtt_us: Optional[float], rtt90_us: Optional[float], packets: float, drops: float) -> Optional[Dict[str, int]]:
     """By profile; None: no round trip is known.  `packets`, `drops`: sent and dropped, in the same time."""
     if rtt_us is None or rtt90_us is None:

@@ -8,7 +8,8 @@ from functools import cached_property
 from statistics import median_low
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
-from ..replies import Entry
+from ..outcome import least
+from ..replies import Entry, Latency
 from ..shaper.model import Circuit, Prefix, Site
 from ..shaper.overlay import shown_values
 from ..shaper.read import covers, text_of
@@ -17,10 +18,11 @@ from ..shaper.state import State, circuit_key, site_key
 from ..web import window
 from ..web.hub import View
 from ..web.network import Network
-from ..web.rows import Between
+from ..web.rows import Between, per_second
 from ..web.tree import Look
 from ..web.watch import Watch
 from ..web.window import ALL, Window
+from .fault import Way, faults, sees
 
 WORST = 10
 Pairs = Sequence[Optional[float]]        # by way: to the customers, and from them
@@ -136,6 +138,26 @@ class Figures:
                         self.estimated.add((self.ports.index(port), number))
         return made
 
+    def packets_ps(self, way: int, number: int) -> float:
+        e = self.entry(way, number)
+        then = self.between.then(e) if e else None
+        return (per_second(e.counters.packets, then.packets, self.between.seconds) if e and then else None) or 0.0
+
+    def latency(self, way: int, number: int) -> Optional[Latency]:
+        return self.now.latencies.get((self.ports[way], 'out', number))
+
+    @cached_property
+    def outcome(self) -> Sequence[Dict[int, int]]:
+        """Quality of Outcome by way and queue, of the application that has it worst"""
+        made: Tuple[Dict[int, int], Dict[int, int]] = {}, {}
+        for way in 0, 1:
+            for number in self.rtt[way]:
+                measured = self.latency(way, number)
+                value = least(measured.rtt.p50, measured.rtt.p90, self.packets_ps(way, number), self.drops[way].get(number, 0)) if measured else None
+                if value is not None:
+                    made[way][number] = value
+        return made
+
     def is_guess(self, way: int, number: int) -> bool:
         """What waits, at the present rate; not measured by the scheduler"""
         return number in self.delay[way] and (way, number) in self.estimated
@@ -174,9 +196,10 @@ class Figures:
     # ------------------------------------------------------------------ of many
 
     def of_site(self, place: Place) -> Dict[str, Any]:
-        """Round trips: of half of its circuits they are shorter; waiting: of the one that waits longest; drops: of all"""
+        """Round trips: of half of its circuits they are shorter; waiting: of the one that waits longest; drops: of all; outcome: of half
+        of its circuits it is better"""
         numbers = self.index.numbers[place.first:place.end]
-        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'guess': [], 'drops_ps': []}
+        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'guess': [], 'drops_ps': [], 'outcome': []}
         for way in 0, 1:
             rtt, delay, drops = self.rtt[way], self.delay[way], self.drops[way]
             known = [rtt[n] for n in numbers if n in rtt] if rtt else []
@@ -185,6 +208,8 @@ class Figures:
             made['delay_us'].append(None if longest is None else delay[longest])
             made['guess'].append(longest is not None and self.is_guess(way, longest))
             made['drops_ps'].append(round(sum(drops.get(n, 0) for n in numbers), 1) if drops else 0)
+            scores = [self.outcome[way][n] for n in numbers if n in self.outcome[way]] if known else []
+            made['outcome'].append(median_low(scores) if scores else None)
         return made
 
     @cached_property
@@ -192,7 +217,8 @@ class Figures:
         """Circuits, each once: [id, name, way, value, whether it is a guess]"""
         place = {number: i for i, number in enumerate(self.index.numbers)}
         made: Dict[str, List[List[Any]]] = {}
-        measured: Dict[str, Sequence[Mapping[int, float]]] = {'rtt_us': self.rtt, 'delay_us': self.delay, 'drops_ps': self.drops}
+        measured: Dict[str, Sequence[Mapping[int, float]]] = {'rtt_us': self.rtt, 'delay_us': self.delay, 'drops_ps': self.drops,
+                                                              'outcome': [{n: 100 - score for n, score in ways.items()} for ways in self.outcome]}
         for key, ways in measured.items():
             best: Dict[int, Tuple[float, int]] = {}
             for way in 0, 1:
@@ -250,18 +276,18 @@ class Subscribers:
                                 'ceil': list(circuit.ceiling), 'here': own is not None}
         none: Pairs = [None, None]
         if figures is None:
-            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'drops': none}
+            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'drops': none, 'outcome': none}
         return {**made, 'bps': figures.bits(number), 'rtt_us': [ways.get(number) for ways in figures.rtt],
                 'delay_us': [ways.get(number) for ways in figures.delay], 'guess': [figures.is_guess(way, number) for way in (0, 1)],
                 'drops_ps': [ways.get(number, 0) for ways in figures.drops],
-                'drops': figures.dropped(number)}
+                'drops': figures.dropped(number), 'outcome': [ways.get(number) for ways in figures.outcome]}
 
     @staticmethod
     def site_row(place: Place, figures: Optional[Figures]) -> Dict[str, Any]:
         none: Pairs = [None, None]
         return {'name': place.site.name, 'kind': place.site.kind, 'depth': place.depth, 'circuits': place.end - place.first,
                 'ceil': list(place.site.ceiling), **({'bps': figures.bits(place.number), **figures.of_site(place)} if figures else
-                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none})}
+                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'outcome': none})}
 
     def _order(self, chosen: List[int], sort: str, figures: Optional[Figures]) -> List[int]:
         index = self.index()
@@ -276,7 +302,8 @@ class Subscribers:
             'down': lambda i: shown.bits(numbers[i])[0], 'up': lambda i: shown.bits(numbers[i])[1],
             'rtt': lambda i: max(way.get(numbers[i], 0) for way in shown.rtt),
             'delay': lambda i: max(way.get(numbers[i], 0) for way in shown.delay),
-            'dropped': lambda i: max(way.get(numbers[i], 0) for way in shown.drops)}
+            'dropped': lambda i: max(way.get(numbers[i], 0) for way in shown.drops),
+            'outcome': lambda i: max(100 - way.get(numbers[i], 100) for way in shown.outcome)}
         return window.largest(chosen, by[sort])
 
     # ------------------------------------------------------------------ views
@@ -328,9 +355,19 @@ class Subscribers:
         figures = self.figures()
         return {**self._head(), 'circuit': self.row(circuit, number, figures), 'queue': number, 'way': self.index().way_to(circuit.parent),
                 'addresses': [text_of(each) for each in circuit.addresses], 'bytes': figures.bytes(number) if figures else [None, None],
-                'changed': {'by': own.by, 'at': own.at, **shown_values(own)} if own else None,
+                **self._judged(circuit, number, figures), 'changed': {'by': own.by, 'at': own.at, **shown_values(own)} if own else None,
                 'listed': {'name': listed.name, 'parent': listed.parent, 'guarantee': list(listed.guarantee), 'ceiling': list(listed.ceiling),
                            'addresses': [text_of(each) for each in listed.addresses], 'line': listed.line} if listed else None}
+
+    def _judged(self, circuit: Circuit, number: int, figures: Optional[Figures]) -> Dict[str, Any]:
+        """What he sees, and whose fault it is; None: nobody has looked yet"""
+        if figures is None:
+            return {'sees': None, 'faults': None}
+        above = [self.index().sites[self.index().by_name[name]] for name in reversed(self.index().way_to(circuit.parent))]
+        ways = [Way(figures.bits(number)[way], circuit.ceiling[way], [(place.site.name, figures.bits(place.number)[way], place.site.ceiling[way]) for place in above],
+                    figures.latency(way, number), figures.delay[way].get(number), figures.drops[way].get(number, 0.0), figures.packets_ps(way, number))
+                for way in (0, 1)]
+        return {'sees': sees(ways), 'faults': faults(ways)}
 
     def table(self) -> Iterator[Sequence[Any]]:
         """Rows of a CSV, with the header"""
