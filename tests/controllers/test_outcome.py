@@ -5,7 +5,7 @@ import sys
 from support.app import PACKAGE
 
 sys.path.append(PACKAGE)
-from ofqos.outcome import PROFILES, Need, outcomes  # noqa: E402
+from ofqos.outcome import PROFILES, Need, least, outcomes  # noqa: E402
 
 
 def test_a_straight_line():
@@ -21,6 +21,14 @@ def test_the_worst_counts():
     assert outcomes(1000, 180_000, 100, 0)['gaming'] == 50
     assert outcomes(1000, 2000, 95, 5) == {'web': 56, 'video': 43, 'voice': 56, 'gaming': 0}
     assert set(outcomes(10e6, 10e6, 1, 0).values()) == {0}
+
+
+def test_the_least_of_them():
+    for rtt in 0, 50_000, 120_000, 400_000:
+        for rtt90 in rtt, 2 * rtt, 10 * rtt:
+            for drops in 0, 1, 3, 50:
+                assert least(rtt, rtt90, 100, drops) == min(outcomes(rtt, rtt90, 100, drops).values())
+    assert least(None, 1, 1, 0) is None and least(1, 1, 0, 0) == 100
 
 
 def test_profiles_make_sense():

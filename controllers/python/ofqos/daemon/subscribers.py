@@ -2,6 +2,7 @@
 """What the pages and the API show of subscribers: the shaper's tree, with what the page's watch has of their queues."""
 from __future__ import annotations
 
+import heapq
 import ipaddress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -54,6 +55,7 @@ class Index:
             self._below.setdefault(circuit.parent, ([], []))[1].append(circuit)
         self._walk('', 0)
         self.numbers = [state.numbers[circuit_key(each.id)] for each in self.circuits]
+        self.place = {number: i for i, number in enumerate(self.numbers)}
         self.texts = [' '.join((each.id, each.name, *map(text_of, each.addresses))).lower() for each in self.circuits]
         self._found: Tuple[str, List[int]] = '', []
 
@@ -126,11 +128,12 @@ class Figures:
         for (port, direction, number), latency in self.now.latencies.items():
             if latency.delay.p50 is not None and latency.source == 'scheduler' and port in self.ports and direction == 'out':
                 made[self.ports.index(port)][number] = latency.delay.p50
+        tins = self.now.tins
         for (port, way, is_class, number), e in self.now.entries.items():
-            if not is_class or way or port not in self.ports:
+            if not tins and not e.counters.backlog_bytes or not is_class or way or port not in self.ports:
                 continue
             ours = made[self.ports.index(port)]
-            if (port, way, number) in self.now.tins or e.counters.backlog_bytes and number not in ours:
+            if (port, way, number) in tins or e.counters.backlog_bytes and number not in ours:
                 found = self.between.waits(e)
                 if found['delay_us'] is not None:
                     ours[number] = found['delay_us']
@@ -215,7 +218,7 @@ class Figures:
     @cached_property
     def worst(self) -> Dict[str, List[List[Any]]]:
         """Circuits, each once: [id, name, way, value, whether it is a guess]"""
-        place = {number: i for i, number in enumerate(self.index.numbers)}
+        place = self.index.place
         made: Dict[str, List[List[Any]]] = {}
         measured: Dict[str, Sequence[Mapping[int, float]]] = {'rtt_us': self.rtt, 'delay_us': self.delay, 'drops_ps': self.drops,
                                                               'outcome': [{n: 100 - score for n, score in ways.items()} for ways in self.outcome]}
@@ -225,7 +228,7 @@ class Figures:
                 for number, value in ways[way].items():
                     if number in place and value > best.get(number, (0, 0))[0]:
                         best[number] = value, way
-            top = sorted(best.items(), key=lambda item: (-item[1][0], item[0]))[:WORST]
+            top = heapq.nsmallest(WORST, best.items(), key=lambda item: (-item[1][0], item[0]))
             made[key] = [[self.index.circuits[place[number]].id, self.index.circuits[place[number]].name, way, value,
                           key == 'delay_us' and self.is_guess(way, number)] for number, (value, way) in top]
         return made

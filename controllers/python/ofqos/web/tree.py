@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import compress
+from operator import is_not
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from .. import table
@@ -68,10 +70,7 @@ def look(time: float, entries: Sequence[Entry], served: Sequence[Served], tins: 
     made = Look(time, _keyed(entries, _place, old.entries), _keyed(served, _served_place, old.served),
                 latencies=_keyed(latencies, _measured_place, old.latencies))
     if before:
-        for key, s in made.served.items():
-            share = 0.0 if s is old.served.get(key) and old.borrowed.get(key) == 0.0 else _borrowed(made, before, key, s)
-            if share is not None:
-                made.borrowed[key] = share
+        made.borrowed = _all_borrowed(made, before)
     for t in tins:
         made.tins.setdefault((t.port, t.direction, t.class_id), []).append(t)
     return made
@@ -91,9 +90,27 @@ def _measured_place(each: Latency) -> Tuple[int, str, int]:
 
 def _keyed(found: Sequence[T], key: Callable[[T], K], old: Dict[K, T]) -> Dict[K, T]:
     """Mostly they come in the same order as the last time, and are the same."""
-    if len(old) == len(found) and all(each is had or key(each) == at for each, (at, had) in zip(found, old.items())):
+    others = compress(zip(old, found), map(is_not, found, old.values()))
+    if len(old) == len(found) and all(key(each) == at for at, each in others):
         return dict(zip(old, found))
     return {key(each): each for each in found}
+
+
+def _all_borrowed(now: Look, before: Look) -> Dict[Tuple[int, str, int], float]:
+    """A class that has borrowed nothing, and is told of as it was, has borrowed nothing since."""
+    had = before.borrowed
+    if list(now.served) == list(before.served):
+        asked = {*compress(now.served, map(is_not, now.served.values(), before.served.values())), *(key for key in now.served if had.get(key) != 0.0)}
+        found = dict(had)
+    else:
+        asked, found = set(now.served), {}
+    for key in asked:
+        share = _borrowed(now, before, key, now.served[key])
+        if share is None:
+            found.pop(key, None)
+        else:
+            found[key] = share
+    return found
 
 
 def _borrowed(now: Look, before: Look, key: Tuple[int, str, int], s: Served) -> Optional[float]:
