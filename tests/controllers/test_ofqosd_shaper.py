@@ -270,7 +270,7 @@ def test_apply_by_hand_beside_the_service(net, switch):
         daemon.ask('PUT', '/api/subscribers/1001', DORA, {'ceiling': {'down': '80mbit', 'up': '20mbit'}})
         assert by_hand('plan')[0] == 1
     code, text = by_hand('apply')
-    assert code == 1 and '1 circuit changed over its API, which the lists lack' in text, text
+    assert code == 1 and '1 circuit changed over its API or told by RADIUS, which the lists lack' in text, text
     assert ceil(net, daemon.numbers()['circuit 1001']) == 80
 
 

@@ -15,7 +15,7 @@ sys.path[:0] = [str(REPOSITORY / 'controllers/python'), str(REPOSITORY / 'tests'
 for module in 'aiohttp', 'yaml':
     pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{module})')
 
-from ofqos.shaper import leases, radius, sessions  # noqa: E402
+from ofqos.shaper import cli, leases, radius, sessions  # noqa: E402
 from ofqos.shaper.devices import prefix_of  # noqa: E402
 from ofqos.shaper.model import Circuit, Network, Pair  # noqa: E402
 from ofqos.shaper.sessions import Session, placed, with_sessions  # noqa: E402
@@ -66,6 +66,9 @@ def test_sessions_are_kept(tmp_path):
     assert sessions.load(path) == {}
     sessions.save(path, made)
     assert sessions.load(path) == made and os.stat(path).st_mode & 0o777 == 0o600
+    state = str(tmp_path / 'shaper.json')           # of a service that does not run: by hand its sessions would be lost
+    with pytest.raises(ValueError, match='1 session changed over its API or told by RADIUS, which the lists lack'):
+        cli._not_a_services(state)
     for text in '{', '{"version": 2, "sessions": {}}', '{"version": 1, "sessions": {"a": [1]}}', '{"version": 1, "sessions": {"a": [["b"], ["x"], 1, 1]}}':
         (tmp_path / 'sessions.json').write_text(text)
         with pytest.raises(ValueError, match='move it away'):

@@ -63,7 +63,7 @@ class Done:
 
 
 async def carry(channel: Channel, network: Network, problems: Problems, task: Task, old: State, known: Optional[Known] = None) -> Done:
-    """`old` is in force, and `known` what the last one has found; who applies has locked() the state.  ValueError, OSError, Failure, Unsure."""
+    """`old` is in force, and `known` what the last one has found; who applies has the state's Lock.  ValueError, OSError, Failure, Unsure."""
     box = await box_of(channel, task)
     switch = f'{channel.datapath_id:016x}'
     if old.switch not in ('', switch):

@@ -23,7 +23,7 @@ from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
 from .. import commandline, secure
 from ..address import parse_address
 from ..channel import Channel
-from . import overlay, words
+from . import overlay, sessions, sources, words
 from .carry import REMEMBERED, Done, Task, carry
 from .ownlist import is_own
 from .plan import LEAVES
@@ -131,12 +131,12 @@ def plan_or_apply(args: argparse.Namespace) -> Dict[str, Any]:
 
 
 def _not_a_services(path: str) -> None:
-    """ValueError: what was changed over the API is in no list, and a list without it would take it back."""
-    own = os.path.join(os.path.dirname(path), overlay.FILE)
-    changed = len(overlay.load(own))
-    if changed:
-        raise ValueError(f'{path} is ofqosd\'s: {own} has {words.plural(changed, "circuit")} changed over its API, which the lists lack. ofqosd applies '
-                         'the lists by itself when they change; its API applies them at once (POST /api/subscribers/apply)')
+    """ValueError: what was changed over the API is in no list, and addresses of sessions aren't; a list without them would take it back."""
+    circuits, heard = (os.path.join(os.path.dirname(path), name) for name in (overlay.FILE, sources.FILE))
+    for own, there, what in (circuits, len(overlay.load(circuits)), 'circuit'), (heard, len(sessions.load(heard)), 'session'):
+        if there:
+            raise ValueError(f'{path} is ofqosd\'s: {own} has {words.plural(there, what)} changed over its API or told by RADIUS, which the lists lack. ofqosd '
+                             'applies the lists by itself when they change; its API applies them at once (POST /api/subscribers/apply)')
 
 
 def show(args: argparse.Namespace) -> Dict[str, Any]:
