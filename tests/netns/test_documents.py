@@ -128,10 +128,11 @@ ELSEWHERE = {
     'docs/how-to/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},
     'docs/how-to/ofqosd.md': {'All-services-in-one': 'tests/packages/boot.sh'},
     'docs/how-to/web.md': {'In-the-browser': 'tests/controllers/test_web.py', 'History': 'tests/controllers/test_history.py'},
-    'docs/tutorials/first-application.md': {'Run-it': 'tests/controllers/test_tutorial.py'},
-    'docs/tutorials/home-line.md': {name: 'tests/netns/test_tutorials.py' for name in (
-        'A-home,-a-router-and-a-slow-line', 'Let-packets-wait-in-the-router', 'The-other-way')},
-    'docs/tutorials/first-queue.md': {name: 'tests/netns/test_tutorials.py' for name in ('A-switch', 'A-queue', 'Why')},
+    'docs/tutorials/first-application.md': {'Run-it': 'tests/netns/test_walks.py'},
+    'docs/tutorials/home-line.md': {name: 'tests/netns/test_walks.py' for name in (
+        'A-home,-a-router-and-a-slow-line', 'Let-packets-wait-in-the-router', 'The-other-way', 'Behind-NAT',
+        'NAT-in-the-box-before-the-switch', "NAT-on-the-switch's-machine")},
+    'docs/tutorials/first-queue.md': {name: 'tests/netns/test_walks.py' for name in ('A-switch', 'A-queue', 'Why')},
 }
 
 

@@ -54,6 +54,7 @@ make_root() {
         >"$root/etc/sudoers.d/newcomer"
     printf '127.0.0.1 localhost %s\n' "$(uname -n)" >"$root/etc/hosts"
     cp /etc/resolv.conf "$root/etc/resolv.conf"
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"      # those that this machine trusts
     # Packages that were fetched before need not be fetched again.
     cp -n "$work"/apt/*.deb "$root/var/cache/apt/archives/" 2>/dev/null || true
     echo 'Binary::apt::APT::Keep-Downloaded-Packages "1";APT::Keep-Downloaded-Packages "1";' \
@@ -75,17 +76,26 @@ remove_root() {
 # keep_packages ROOT: fetched ones, for the next run
 keep_packages() { cp -n "$1"/var/cache/apt/archives/*.deb "$work/apt/" 2>/dev/null || true; }
 
-# in_root ROOT DIRECTORY COMMANDS: as the newcomer, with the machine's network and processes of its
-# own.  The commands are a page's, so they stop at the first that fails, and are shown.  No systemd
-# runs there: systemctl leaves out what only that could do.
+# within ROOT USER -> the array `within`: words that start a program there as this user, with the machine's network and
+# processes of its own.  No systemd runs there: systemctl leaves out what only that could do.
+within() {
+    local home=/home/$2 path=/usr/local/bin:/usr/bin:/bin pip
+    [ "$2" != root ] || home=/root path=/usr/local/sbin:/usr/sbin:/sbin:$path
+    within=(unshare --mount --pid --fork --kill-child "--root=$1" --mount-proc=/proc
+        sh -c 'mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts; exec "$@"' -
+        setpriv "--reuid=$2" "--regid=$2" --init-groups
+        env -i "HOME=$home" "USER=$2" LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1
+        "PATH=$path"
+        "http_proxy=${http_proxy:-}" "https_proxy=${https_proxy:-}" "DEB_BUILD_OPTIONS=${DEB_BUILD_OPTIONS:-}")
+    for pip in "${!PIP_@}"; do within+=("$pip=${!pip}"); done        # how this machine reaches PyPI
+}
+
+# in_root ROOT DIRECTORY COMMANDS: as the newcomer.  The commands are a page's, so they stop at the first that fails, and
+# are shown.
 in_root() {
-    local environment=(HOME=/home/newcomer USER=newcomer LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive
-        PATH=/usr/local/bin:/usr/bin:/bin http_proxy="${http_proxy:-}" https_proxy="${https_proxy:-}"
-        DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS:-}" SYSTEMD_OFFLINE=1)
-    unshare --mount --pid --fork --kill-child --root="$1" --mount-proc=/proc \
-        sh -c 'mount -t devpts -o newinstance,ptmxmode=666 devpts /dev/pts; exec "$@"' - \
-        setpriv --reuid=newcomer --regid=newcomer --init-groups \
-        env -i "${environment[@]}" bash -c "cd $2; set -eux; $3" </dev/null
+    local within
+    within "$1" newcomer
+    "${within[@]}" bash -c "cd $2; set -eux; $3" </dev/null
 }
 
 # The files that git knows, as they are now: all stages take these, whatever changes meanwhile.
