@@ -308,8 +308,11 @@ connect_and_run(struct invocation *v, char **words, int n)
         words = alone;
         n = 1;
     }
-    if (!n && !v->file)
-        return say_usage(c, "no command given: dpctl --help lists them");
+    if (!n && !v->file) {
+        if (!c->json)
+            help_print();
+        return say_usage(c, "no command given: dpctl help COMMAND explains one");
+    }
     if (v->atomic && !v->file)
         return say_usage(c, "--atomic needs -F FILE");
     if (n > 1 && !registry_find(words[0]) && registry_find(words[1]) && !foreign_instead(words[0]))

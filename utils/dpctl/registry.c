@@ -69,6 +69,7 @@ registry_near(const char *name, char *buf, size_t size)
 {
     struct of_near near = of_near(name, strlen(name));
     const struct command *k;
+    of_near_try(&near, "help");
     for (size_t i = 0; (k = registry_at(i)); i++) {
         of_near_try(&near, k->name);
         if (k->alias)

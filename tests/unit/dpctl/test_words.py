@@ -507,6 +507,15 @@ class WhichSwitch(Words):
         self.assertEqual(done.returncode, 2)
         self.assertIn(b'did you mean stats-port', done.stderr)
 
+    def test_nothing_typed_shows_the_first_commands(self):
+        done = dpctl()
+        self.assertEqual((done.returncode, done.stdout), (2, dpctl('help').stdout))
+        self.assertIn(b'no command given', done.stderr)
+        self.assertEqual(dpctl('--json').stdout, b'')
+        rows = re.findall(rb'^  [a-z]', done.stdout, re.M)
+        self.assertTrue(15 <= len(rows) <= 20, len(rows))
+        self.assertIn(b'did you mean help', dpctl('hepl').stderr)
+
     def test_why_it_can_not_be_reached(self):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, 's')
