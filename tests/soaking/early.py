@@ -25,7 +25,8 @@ class Early:
         if self.by:
             raise KeyboardInterrupt
         self.by = signal.Signals(number).name
-        print(f'{self.by}: it stops here, and tells what it saw (once more: nothing is told)', flush=True)
+        # By the system's own call: the signal may have interrupted a print, which must not be entered twice.
+        os.write(1, f'{self.by}: it stops here, and tells what it saw (once more: nothing is told)\n'.encode())
 
 
 def apart(run):

@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import shutil
 import subprocess
 import unittest
 
@@ -87,8 +88,9 @@ class TestDocuments(unittest.TestCase):
 
     def test_top_level(self):
         """Small enough to take in at a look, and the tour says what each directory is for"""
-        listed = subprocess.run(['git', 'ls-files', '--cached'], cwd=TOP, stdout=subprocess.PIPE, text=True, check=False)
-        if listed.returncode:
+        listed = subprocess.run(['git', 'ls-files', '--cached'], cwd=TOP, stdout=subprocess.PIPE, text=True, check=False) \
+            if shutil.which('git') else None
+        if not listed or listed.returncode:
             self.skipTest('no git here')
         entries = {path.split('/')[0] for path in listed.stdout.splitlines() if not path.startswith('.')}
         self.assertLessEqual(len(entries), 16, sorted(entries))
