@@ -41,7 +41,7 @@ RUN = {
         'Connections': Block(Packets(BETWEEN, [Rate(2, 1, 9, 0.8)]), before=[
             'dpctl br0 bw-total port=1,in=100kBps,out=100kBps', 'dpctl br0 bw-group port=1 group=3,share=30%']),
     },
-    'docs/explanation/control-channel.md': {'Controllers': Block(
+    'docs/explanation/control-channel.md': {'Control-connections': Block(
         Packets([(1, 2)]), replace={'/run/s1': '/tmp/s1'}, own=True)},
     'docs/how-to/dpctl-qos.md': {
         'Queues-from-the-command-line': Block(Packets(BETWEEN, [Rate(2, 1, 9, 20)])),

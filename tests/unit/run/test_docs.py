@@ -37,6 +37,23 @@ def named(path):
                                for p in glob.glob('**/' + path, root_dir=TOP, recursive=True))
 
 
+SENTENCE, BEGINNING = 40, 90     # words at most: of a sentence or its part up to a colon or semicolon, of a page's first paragraph
+
+
+def prose(path):
+    """Its paragraphs and list items as they are read: no commands, tables, headings, links' targets; code is a word"""
+    text = re.sub(r'^```.*?^```$|<!--.*?-->', '', read(path), flags=re.M | re.S)
+    for paragraph in re.split(r'\n\s*\n', text):
+        if not re.match(r'    |\||#|!\[', paragraph):
+            for item in re.split(r'^\s*(?:[*-]|\d+\.) ', paragraph, flags=re.M):
+                item = '\n'.join(line for line in item.splitlines() if not line.startswith('|'))
+                yield re.sub(r'`[^`]*`', 'code', re.sub(r'\]\([^)]*\)', ']', item))
+
+
+def words(text):
+    return len(re.findall(r"[A-Za-z][\w'-]*", text))
+
+
 class TestDocuments(unittest.TestCase):
     maxDiff = None
 
@@ -66,6 +83,17 @@ class TestDocuments(unittest.TestCase):
                 self.assertEqual(blank, '')
                 self.assertRegex(first, '^[A-Z`]')
                 self.assertRegex(read(path).rstrip().rsplit('\n\n', 1)[1], r'Next: \[')
+
+    def test_sentences_are_short(self):
+        long = [f'{path}: {words(sentence)} words: {" ".join(sentence.split())}'
+                for path in ['README.md', *glob.glob('docs/**/*.md', root_dir=TOP, recursive=True)]
+                for item in prose(path) for sentence in re.split(r'(?<=[.!?:;])\**\s+', item) if words(sentence) > SENTENCE]
+        self.assertEqual(long, [])
+
+    def test_beginnings_are_short(self):
+        """What a page is for stands at its beginning, and in one paragraph"""
+        self.assertEqual([path for path in glob.glob('docs/*/*.md', root_dir=TOP)
+                          if words(next(text for text in prose(path) if text.strip())) > BEGINNING], [])
 
     def test_pictures(self):
         """Each that is drawn from a text is as its text says"""
