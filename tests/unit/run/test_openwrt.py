@@ -194,16 +194,17 @@ class Makefile(unittest.TestCase):
 
     def test_it_is_read(self):
         self.assertEqual((self.said.returncode, self.said.stderr), (0, ''), self.said)
-        for package in ('ofqos', 'ofqos-tls', 'ofqos-dpctl', 'ofqos-dpctl-tls'):
+        for package in ('ofqos', 'ofqos-tls', 'ofqos-dpctl', 'ofqos-dpctl-tls', 'ofqos-tour'):
             self.assertRegex(self.said.stdout, rf'(?m)^package {package} .+ install=\d+$')
         self.assertRegex(self.said.stdout, r'(?m)^depends ofqos-tls .*\+libnl-route .*\+libopenssl')
+        self.assertRegex(self.said.stdout, r'(?m)^depends ofqos-tour .*\+unshare .*\+ip-full .*\+iputils-ping')
 
     def test_what_it_installs_is_there(self):
         used = re.findall(r'\$\(INSTALL_(?:BIN|CONF|DATA)\) (\S+) \$\(1\)', self.text())
         self.assertGreater(len(used), 7)
         for path in used:
             if '$(PKG_INSTALL_DIR)' in path:
-                self.assertIn(os.path.basename(path), ('ofdatapath', 'dpctl'))
+                self.assertIn(os.path.basename(path), ('ofdatapath', 'dpctl', 'dpctl-tour.sh'))
                 continue
             path = path.replace('$(OFQOS_FILES)', FILES).replace('$(OFQOS_SOURCE)', ROOT)
             self.assertTrue(os.path.isfile(path), path)

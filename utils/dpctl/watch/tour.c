@@ -44,7 +44,9 @@ run_tour(struct ctx *c, const struct command *self, char **words, int n)
         execl("/bin/sh", "sh", path, dir, c->yes ? "--yes" : NULL, NULL);
         return say_failed(c, "/bin/sh: %s", strerror(errno));
     }
-    return say_failed(c, "%s is not installed: it must be in %s/../share/ofqos", SCRIPT, dir);
+    return say_failed(
+        c, "%s is not installed: it must be in %s/../share/ofqos (OpenWrt: package ofqos-tour)",
+        SCRIPT, dir);
 }
 
 static const char tour_help[] =
