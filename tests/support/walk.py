@@ -129,6 +129,7 @@ class Walker:
 
     def __init__(self, begins, before='', **more):
         commands, self.typing = os.pipe()
+        os.fchmod(commands, 0o644)          # bash may run as another user
         self.shell = subprocess.Popen([*begins, 'bash', f'/proc/self/fd/{commands}'], pass_fds=[commands], stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
         os.close(commands)
