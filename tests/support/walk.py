@@ -134,7 +134,11 @@ class Walker:
                                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **more)
         os.close(commands)
         self.heard, self.count, self.began = '', 0, time.monotonic()
-        self.step(Step('the machine', before or 'true'))
+        try:
+            self.step(Step('the machine', before or 'true'))
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self):
         return self
