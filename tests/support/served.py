@@ -36,7 +36,8 @@ class Served:
         line = self.process.stdout.readline()
         assert line.startswith('listening at'), self.said()
         self.where = line.split()[-1]
-        self.port = int(self.where.rstrip('/').rpartition(':')[2])
+        end = self.where.rstrip('/').rpartition(':')[2]
+        self.port = int(end) if end.isdigit() else 0            # 0: it has none of its own
         return self
 
     def said(self):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attach.h"
+#include "door.h"
 #include "ipam.h"
 #include "name.h"
 #include "rules.h"
@@ -46,6 +47,8 @@ int
 attach_remove_named(struct cni *c, struct links *here, struct node_switch *s, const char *host,
                     int ifindex)
 {
+    if (door_close(c, host)) /* first, so that no request is for a port that is another's by then */
+        return -1;
     int was = remove_port(c, s, host);
     if (ifindex && link_del(c, here, ifindex))
         return -1;
@@ -190,12 +193,14 @@ add_all(struct cni *c, struct add *a)
 {
     int err = add_clean(c, a);
     add_leave_switch(a);
-    return err || add_pair(c, a) || add_addresses(c, a) ||
-                   port_open_switch(c, CNI_TRY_AGAIN, &a->s) || add_gateway(c, a) ||
-                   link_set_up(c, a->here, &a->host) ||
-                   port_add(c, a->s, a->names.host, &a->result) || add_print(c, a)
-               ? -1
-               : 0;
+    err = err ? err : add_pair(c, a);
+    err = err ? err : add_addresses(c, a);
+    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &a->s);
+    err = err ? err : add_gateway(c, a);
+    err = err ? err : link_set_up(c, a->here, &a->host);
+    err = err ? err : port_add(c, a->s, a->names.host, &a->result);
+    err = err ? err : door_open(c, a->there, a->netns, a->names.host, &a->result);
+    return err ? err : add_print(c, a);
 }
 
 /* All of it, whatever fails; the first error stays. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CHECK: is everything as ADD made it?  STATUS: could ADD be carried out? */
 #include "attach.h"
+#include "door.h"
 #include "ipam.h"
 #include "rules.h"
 
@@ -78,13 +79,24 @@ check_addresses(struct cni *c, struct links *there, const struct link_there *it,
 }
 
 static int
+check_door(struct cni *c, struct links *there, int netns)
+{
+    struct attachment names;
+    int err = attach_name(c, c->id, c->ifname, &names);
+    return err ? err : door_check(c, there, netns, names.host);
+}
+
+static int
 check_inside(struct cni *c)
 {
     struct links *there = NULL;
     struct link_there it = {0};
     int netns = -1, index = -1;
-    bool failed = link_open_netns(c, &netns) || link_open(c, netns, &there) ||
-                  check_interface(c, there, &it, &index) || check_addresses(c, there, &it, index);
+    int err = link_open_netns(c, &netns);
+    err = err ? err : link_open(c, netns, &there);
+    err = err ? err : check_interface(c, there, &it, &index);
+    err = err ? err : check_addresses(c, there, &it, index);
+    err = err ? err : check_door(c, there, netns);
     link_close(there);
     if (netns >= 0)
         close(netns);

@@ -70,10 +70,13 @@ struct cni_conf {
     struct cni_rate in, out; /* into the container, out of it */
     struct cni_group groups[CNI_GROUPS_MAX];
     unsigned n_groups;
-    json_t *annotation; /* that the groups came by, or NULL */
-    json_t *dns;        /* NULL: the IPAM plugin's */
-    json_t *prev;       /* prevResult, or NULL */
-    json_t *valid;      /* cni.dev/valid-attachments, or NULL */
+    const char *doors;   /* the directory of tenants' doors */
+    bool tenant;         /* the container may divide its totals itself: so many groups, */
+    unsigned tenants[3]; /* transfers and connections */
+    json_t *annotation;  /* that the groups came by, or NULL */
+    json_t *dns;         /* NULL: the IPAM plugin's */
+    json_t *prev;        /* prevResult, or NULL */
+    json_t *valid;       /* cni.dev/valid-attachments, or NULL */
 };
 
 struct cni {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "conf.h"
+#include "door.h"
 
 #include <stream/address.h>
 
@@ -84,6 +85,7 @@ static const struct key {
     {"isDefaultGateway", BOOL},
     {"ipam", OBJECT},
     {"dns", OBJECT},
+    {"tenant", OBJECT},
     {"capabilities", OBJECT},
     {"runtimeConfig", OBJECT},
     {"args", ANY},
@@ -127,7 +129,7 @@ check_key(struct cni *c, const char *name, const json_t *v)
     cni_fail(
         c, CNI_UNSUPPORTED,
         "ofqos-cni has no key %.60s (value %.100s): it has switch, isGateway, isDefaultGateway, mtu, "
-        "ipam, dns and capabilities",
+        "ipam, dns, tenant and capabilities",
         name, value ? value : "");
     free(value);
     return -1;
@@ -268,7 +270,11 @@ take(struct cni *c)
     if (take_version(c))
         return -1;
     json_object_foreach(c->conf.json, name, v) if (check_key(c, name, v)) return -1;
-    return take_rest(c) || take_switch(c) || take_ipam(c) || take_rates(c) ? -1 : 0;
+    int err = take_rest(c);
+    err = err ? err : take_switch(c);
+    err = err ? err : take_ipam(c);
+    err = err ? err : door_conf(c);
+    return err ? err : take_rates(c);
 }
 
 int

@@ -2,6 +2,7 @@
 /* GC: removes the attachments to this network that the runtime does not name.  It runs no ADD or DEL meanwhile. */
 #include "attach.h"
 #include "conf.h"
+#include "door.h"
 #include "ipam.h"
 #include "name.h"
 
@@ -52,8 +53,9 @@ note_link(void *ctx, const struct link_there *it)
              it->is_veth && (!*it->alias || name_alias_is_of(it->alias, stale->network)));
 }
 
+/* Of a port, and of a door. */
 static void
-note_port(void *ctx, const char *name)
+note_named(void *ctx, const char *name)
 {
     struct stale *stale = ctx;
     if (name_is_of(name, stale->network))
@@ -89,9 +91,16 @@ cni_gc(struct cni *c)
     struct links *here = NULL;
     struct node_switch *s = NULL;
     json_t *none;
-    bool failed = note_valid(c, &stale) || link_open(c, -1, &here) ||
-                  port_open_switch(c, CNI_TRY_AGAIN, &s) || link_each(c, here, note_link, &stale) ||
-                  port_each(c, s, note_port, &stale) || remove_all(c, here, s, &stale);
+    int err = c->conf.valid
+                  ? 0
+                  : cni_fail(c, CNI_BAD_CONFIG, "GC needs cni.dev/valid-attachments, a list");
+    err = err ? err : note_valid(c, &stale);
+    err = err ? err : link_open(c, -1, &here);
+    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &s);
+    err = err ? err : link_each(c, here, note_link, &stale);
+    err = err ? err : port_each(c, s, note_named, &stale);
+    err = err ? err : door_each(c, note_named, &stale);
+    err = err ? err : remove_all(c, here, s, &stale);
     port_close_switch(s);
     link_close(here);
     json_decref(stale.names);

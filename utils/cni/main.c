@@ -2,6 +2,7 @@
 /* ofqos-cni: makes a container's interface a port of this node's switch, as a CNI plugin. */
 #include "cni.h"
 #include "conf.h"
+#include "door.h"
 #include "group.h"
 
 #include <signal.h>
@@ -89,7 +90,8 @@ run(struct cni *c)
     if (c->conf.version < k->since)
         return cni_fail(c, CNI_BAD_VERSION, "%s needs cniVersion %s; the configuration has %s",
                         k->name, cni_version_names[k->since], cni_version_names[c->conf.version]);
-    if (k->needs & NETNS && group_read(c)) /* not DEL, which wrong groups must not stop */
+    if (k->needs & NETNS &&
+        (group_read(c) || door_needs(c))) /* not DEL, which wrong groups must not stop */
         return -1;
     return k->run(c);
 }

@@ -30,15 +30,33 @@ add_rules(struct of_parse *p, struct qos_map *m, const struct cni_group *g, uint
     return err ? err : qos_map_rule(p, m, text, false);
 }
 
-/* The flows that the configuration wants.  Without a flow for other packets, which the table's owner has; so they end
- * in NORMAL as the switch's map does. */
+/* Where packets go on: as the switch's own map says, NORMAL if it has none. */
+static enum status
+take_way(struct ctx *c, struct qos_map *m)
+{
+    struct of_list all;
+    enum status st = map_flows(c, NULL, &all);
+    const char *then = NULL;
+    for (uint32_t i = 0; !st && !then && i < all.n; i++) {
+        const struct of_flow_stats *f = OF_AT(&all, i, struct of_flow_stats);
+        if (f->table_id == m->table && qos_map_is_miss(f))
+            then = qos_map_then(&c->parse, f);
+    }
+    m->then = then ? then : "normal";
+    return st;
+}
+
+/* The flows that the configuration wants.  Without a flow for other packets, which the table's owner has. */
 static enum status
 make_map(struct ctx *c, const struct cni_conf *f, const char *name, uint32_t no,
          const struct result *addresses, struct qos_map *m)
 {
     struct of_list none = {0};
+    int err = 0;
     qos_map_init(m, name);
-    int err = qos_map_place(&c->parse, m, "then=normal") < 0 ? -EINVAL : 0;
+    enum status st = take_way(c, m);
+    if (st)
+        return st;
     for (unsigned i = 0; !err && i < f->n_groups; i++)
         for (unsigned k = 0; !err && k < addresses->n_ips; k++)
             err = add_rules(&c->parse, m, &f->groups[i], no, &addresses->ips[k].address);

@@ -98,9 +98,14 @@ def bearer(request: web.Request) -> str:
     return token.strip() if word.lower() == 'bearer' else ''
 
 
+def door(request: web.Request) -> str:
+    """Of HttpServer.add(), which the request came in by; empty: of none"""
+    return str(getattr(request.protocol, 'door', ''))
+
+
 def address(request: web.Request) -> str:
     """Whom the request counts for"""
-    return origin(request.remote or '')
+    return door(request) or origin(request.remote or '')
 
 
 def peer_certificate(request: web.Request) -> Any:
@@ -132,10 +137,11 @@ def _who(transport: Optional[asyncio.BaseTransport]) -> str:
 
 class _Handler(web.RequestHandler):
     """A connection.  What is no HTTP is answered as all else, and without what was sent."""
-    __slots__ = ('unread',)
+    __slots__ = ('unread', 'door')
 
-    def __init__(self, *args: Any, **more: Any) -> None:
+    def __init__(self, *args: Any, door: str, **more: Any) -> None:
         super().__init__(*args, **more)
+        self.door = door
         self.unread = 0                 # bytes since the last request began to be answered
 
     async def start(self) -> None:
@@ -165,12 +171,12 @@ class _Handler(web.RequestHandler):
 class _Door(asyncio.Protocol):
     """Lets a connection in, or says that there are too many of its address."""
 
-    def __init__(self, server: HttpServer) -> None:
-        self.server = server
+    def __init__(self, server: HttpServer, door: str = '') -> None:
+        self.server, self.door = server, door
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        handler = self.server.handler(transport)
+        handler = self.server.handler(transport, self.door)
         if handler is None:
             transport.write(_FULL)
             transport.close()
@@ -191,6 +197,7 @@ class HttpServer:
         self._how: Dict[str, Any] = {}          # aiohttp makes connections
         self._rates = Rate(settings.address_rate, settings.address_burst)
         self._listening: Optional[asyncio.AbstractServer] = None
+        self._doors: Dict[str, asyncio.AbstractServer] = {}
         self._runner: Optional[web.AppRunner] = None
         self._sweeper: Optional[asyncio.Task[None]] = None
         self._started: Set[Any] = set()         # connections that have sent a request
@@ -264,6 +271,8 @@ class HttpServer:
 
     async def _begin(self) -> asyncio.AbstractEventLoop:
         # aiohttp logs a traceback for what is no HTTP, which anybody may send; our own faults are said.
+        if self._runner:
+            return asyncio.get_running_loop()
         mute = logging.getLogger(f'{__name__}.aiohttp')
         mute.setLevel(logging.CRITICAL + 1)
         self._how = {'access_log': None, 'keepalive_timeout': 15, 'logger': mute}
@@ -287,14 +296,27 @@ class HttpServer:
         self.local = is_loopback(str(name[0])) and not tls
         return int(name[1])
 
-    def handler(self, transport: asyncio.Transport) -> Optional[asyncio.Protocol]:
-        """None: there are too many connections, or its address has its share of them."""
+    async def add(self, listener: socket.socket, name: str) -> None:
+        """One more door: whoever comes in by it counts as the same one, and door() names it."""
+        loop = await self._begin()
+        self._doors[name] = await loop.create_server(lambda: _Door(self, name), sock=listener)
+
+    def remove(self, name: str) -> None:
+        """The door, and all who are in by it."""
+        self._doors.pop(name).close()
+        assert self._runner and self._runner.server
+        for connection in self._runner.server.connections:
+            if connection.transport and getattr(connection, 'door', '') == name:
+                connection.transport.abort()
+
+    def handler(self, transport: asyncio.Transport, name: str = '') -> Optional[asyncio.Protocol]:
+        """None: there are too many connections, or its address, or door, has its share of them."""
         assert self._runner and self._runner.server
         most = self.settings.connections
-        there = [_who(c.transport) for c in self._runner.server.connections]
-        if len(there) >= most or there.count(_who(transport)) >= (self.settings.each or most // 2):
+        there = [getattr(c, 'door', '') or _who(c.transport) for c in self._runner.server.connections]
+        if len(there) >= most or there.count(name or _who(transport)) >= (self.settings.each or most // 2):
             return None
-        return _Handler(self._runner.server, loop=asyncio.get_running_loop(), **self._how)
+        return _Handler(self._runner.server, door=name, loop=asyncio.get_running_loop(), **self._how)
 
     async def _sweep(self) -> None:
         """Ends connections that have not sent a whole request in time."""
@@ -310,8 +332,8 @@ class HttpServer:
                     connection.transport.abort()
 
     async def stop(self) -> None:
-        if self._listening:
-            self._listening.close()
+        for listening in [*([self._listening] if self._listening else []), *self._doors.values()]:
+            listening.close()
         if self._sweeper:
             await end([self._sweeper])
         for close in self.closing:

@@ -5,6 +5,8 @@
     client.divide({1: 10, 2: {'in': 20, 'out': 30}})
     client.assign(1, address='10.0.0.1', protocol='tcp', port=80)
     client.transfer('out', 5_000_000, seconds=60, address='10.0.0.1', protocol='tcp', port=5001)
+
+Inside a pod: Client().
 """
 from __future__ import annotations
 
@@ -15,6 +17,7 @@ from typing import Any, Dict, List, Mapping, Optional, Union
 from urllib.parse import urlencode, urlsplit
 
 Share = Union[float, Mapping[str, float]]
+DOOR = '169.254.84.80', 8480        # the service inside a pod, for which no token is needed; ofqos-cni gives the address to the loopback interface
 
 
 class ServiceError(Exception):
@@ -32,7 +35,7 @@ class Forbidden(ServiceError):
 class Client:
     """Of one tenant; a connection for each request.  context: with a certificate, in the place of a token."""
 
-    def __init__(self, url: str, token: Optional[str] = None, context: Optional[ssl.SSLContext] = None,
+    def __init__(self, url: str = 'http://%s:%d' % DOOR, token: Optional[str] = None, context: Optional[ssl.SSLContext] = None,
                  timeout: float = 30) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ('http', 'https') or not parts.hostname:
@@ -46,6 +49,8 @@ class Client:
             HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._context) if self._secure
             else HTTPConnection(self._host, self._port, timeout=self._timeout))
         headers = {'Authorization': f'Bearer {self._token}'} if self._token else {}
+        if body is not None:
+            headers['Content-Type'] = 'application/json'
         try:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()

@@ -2,6 +2,7 @@
 """ofqos-tenant: the service, tokens, and the tenant's side.
 
     ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --key /etc/ofqos/tenant.key --usage /var/lib/ofqos/usage
+    ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --doors /run/ofqos/tenants         # for pods (ofqos-cni)
     ofqos-tenant token --key /etc/ofqos/tenant.key --hours 24 tenant=red port=1 addresses=10.0.0.1/32 \\
         out=10mbit in=2mbit groups=4 queue=100
     ofqos-tenant divide 1=10 2=out:20,in:30         # $OFQOS_TENANT_URL, $OFQOS_TENANT_TOKEN
@@ -22,12 +23,14 @@ from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tup
 from .. import commandline
 from ..address import parse_place
 from ..ending import end, told
+from ..limits import allow_descriptors
 from ..secure import add_tls_options, context, read_private
 from ..watched import Watched
-from .client import Client, Share, ServiceError
+from .client import DOOR, Client, Share, ServiceError
 from .desk import Desk, Ticker
 from .link import Link
 from .model import Tables
+from .opener import Opener
 from .rights import KEY_MIN, from_uri, make_token, serial_of
 from .usage import UsageLog
 
@@ -61,27 +64,40 @@ def _tables(text: str) -> Tuple[int, int]:
 
 
 def serve(args: argparse.Namespace) -> int:
-    return asyncio.run(_serve(args))
+    if not args.key and not args.doors:
+        raise ValueError('serve needs --key for tenants with tokens, --doors for pods, or both')
+    opener = Opener() if args.doors else None       # before there are threads
+    allow_descriptors()
+    try:
+        return asyncio.run(_serve(args, opener))
+    finally:
+        if opener:
+            opener.close()
 
 
-async def _serve(args: argparse.Namespace) -> int:
+async def _serve(args: argparse.Namespace, opener: Optional[Opener]) -> int:
     # What needs aiohttp: a tenant's own commands do without.
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from .doors import Doors                            # pylint: disable=import-outside-toplevel
     from .server import Server, Settings                # pylint: disable=import-outside-toplevel
     host, port = parse_place(args.listen, '--listen')
     desk = Desk(Link(args.switch, _context(args, False)),
                 Tables(*_tables(args.tables), args.then),
                 UsageLog(args.usage, args.usage_bytes) if args.usage else None)
-    keys, revoked = Watched(args.key, read_keys), Watched(args.revoked, read_revoked)
+    keys = Watched(args.key, read_keys if args.key else lambda _: [])
+    revoked = Watched(args.revoked, read_revoked)
     keys(), revoked()
-    http = HttpServer(HttpSettings(_context(args, True), 32, 8, args.address_rate, 2 * args.address_rate, args.seconds,
-                                   'ofqos-tenant'))
-    Server(http, desk, Settings(keys, revoked, args.rate, 2 * args.rate))
+    http = HttpServer(HttpSettings(_context(args, True), 1024 if opener else 32, 8, args.address_rate, 2 * args.address_rate,
+                                   args.seconds, 'ofqos-tenant'))
+    doors = Doors(args.doors, http, desk.link, opener, http.settings.say) if opener else None
+    Server(http, desk, Settings(keys, revoked, doors.rights if doors else None, args.rate, 2 * args.rate))
     over = told()
-    ticker = asyncio.ensure_future(Ticker(desk, args.interval, http.settings.say).run())
-    print(f'listening at {host}:{await http.start(host, port)}', flush=True)
+    tasks = [asyncio.ensure_future(Ticker(desk, args.interval, http.settings.say).run())]
+    tasks += [asyncio.ensure_future(doors.run(args.interval))] if doors else []
+    where = f'{host}:{await http.start(host, port)}' if args.key else f'the doors of {args.doors}'
+    print(f'listening at {where}', flush=True)
     await over.wait()
-    await end([ticker])
+    await end(tasks)
     await http.stop()
     desk.link.close()
     return 0
@@ -132,7 +148,7 @@ def new_key(args: argparse.Namespace) -> int:
 
 def _tenant(args: argparse.Namespace) -> Client:
     url, held = args.url or os.environ.get('OFQOS_TENANT_URL', ''), os.environ.get('OFQOS_TENANT_TOKEN')
-    return Client(url, held, _context(args, False))
+    return Client(url or f'http://{DOOR[0]}:{DOOR[1]}', held, _context(args, False))
 
 
 def ask(args: argparse.Namespace) -> int:
@@ -167,8 +183,9 @@ def _parser() -> argparse.ArgumentParser:
     commands = p.add_subparsers(dest='command', required=True)
     s = commands.add_parser('serve', parents=[tls], help='the service')
     s.add_argument('--switch', required=True, help='unix:PATH, tcp:HOST:PORT or tls:HOST:PORT')
-    s.add_argument('--listen', default='127.0.0.1:8480', metavar='HOST:PORT')
-    s.add_argument('--key', required=True, metavar='FILE', help='keys that tokens are signed with')
+    s.add_argument('--listen', default='127.0.0.1:8480', metavar='HOST:PORT', help='for tenants with tokens or certificates (%(default)s)')
+    s.add_argument('--key', metavar='FILE', help='keys that tokens are signed with; without it there are doors alone')
+    s.add_argument('--doors', metavar='DIRECTORY', help='where ofqos-cni says which pods have one: 169.254.84.80:8480 inside them')
     s.add_argument('--revoked', metavar='FILE', help="ids of tokens that don't hold any more, one a line")
     s.add_argument('--usage', metavar='FILE', help='the log for bills')
     s.add_argument('--usage-bytes', type=int, default=8 << 20, metavar='N', help='what it may take')

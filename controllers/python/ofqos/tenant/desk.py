@@ -173,7 +173,7 @@ class Desk:
                 found = model.TRANSFER_NAME.fullmatch(str(entry.config.params.get('name', '')))
                 if not found or (entry.counters.bytes < int(found[1], 16) and self.clock() < int(found[2], 16)):
                     continue
-                flows = await self.link.flows(0x54 << 56, 0xff << 56) if flows is None else flows
+                flows = await self.link.flows(*model.TENANTS) if flows is None else flows
                 direction = entry.direction
                 table = self.tables.sends if direction == 'in' else self.tables.receives
                 changes: List[Change] = [

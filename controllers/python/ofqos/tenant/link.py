@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import Awaitable, Callable, List, Optional, Sequence, Tuple, TypeVar, Union
+from typing import Awaitable, Callable, Dict, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import wire
 from ..address import parse_address
 from ..channel import Build, Channel, dial, joined
 from ..errors import Away
 from ..flows import ALL_TABLES, Flow, ask_flows, flow_mod, parse_flows
+from ..ports import ask_ports, parse_ports
 from ..replies import Entry, parse_dump
 from ..request import Request
 from ..table import PORT_ANY
@@ -57,6 +58,10 @@ class Link:
 
     async def classes(self, port: int = PORT_ANY) -> List[Entry]:
         return [e for e in parse_dump(await self._ask(lambda xid: wire.ask_dump(xid, port), 16)) if e.is_class]
+
+    async def ports(self) -> Dict[str, int]:
+        """Their numbers"""
+        return {port.name: port.number for port in parse_ports(await self._ask(ask_ports, 8)).values()}
 
     async def flows(self, cookie: int = 0, mask: int = 0, table: int = ALL_TABLES) -> List[Flow]:
         return parse_flows(await self._ask(lambda xid: ask_flows(xid, cookie, mask, table), 8))

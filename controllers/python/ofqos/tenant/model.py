@@ -23,6 +23,7 @@ PPM = 10 ** 6
 GROUP_PRIORITY, TRANSFER_PRIORITY = 1000, 2000
 TRANSFER_NAME = re.compile(r'xfer/([0-9a-f]+)/([0-9a-f]+)')
 QUEUE_MASK = 0xffff
+TENANTS = 0x54 << 56, 0xff << 56     # cookie and mask of all tenants' flows
 
 
 class Bad(ValueError):
@@ -202,9 +203,14 @@ def _whole(entry: Entry, name: str) -> int:
     return value if isinstance(value, int) else 0
 
 
+def root_rates(classes: Sequence[Entry]) -> Dict[str, int]:
+    """The totals that a port has: direction -> bit/s"""
+    return {entry.direction: _whole(entry, 'rate') for entry in classes if entry.class_id == 0}
+
+
 def holdings(rights: Rights, tables: Tables, classes: Sequence[Entry], flows: Sequence[Flow]) -> Holdings:
     """Out of the port's classes and the flows with its cookie."""
-    has = Holdings({}, {}, {}, [], [], list(flows))
+    has = Holdings(root_rates(classes), {}, {}, [], [], list(flows))
     by_queue: Dict[Tuple[str, int], Connection] = {}
     for flow in flows:
         direction = 'in' if flow.table == tables.sends else 'out'
@@ -218,9 +224,7 @@ def holdings(rights: Rights, tables: Tables, classes: Sequence[Entry], flows: Se
             has.connections.append((flow.queue - rights.queue + 1, connection))
     for entry in classes:
         direction, params, number = entry.direction, entry.config.params, entry.class_id
-        if number == 0:
-            has.total[direction] = _whole(entry, 'rate')
-        elif number in rights.transfer_queues:
+        if number in rights.transfer_queues:
             found = TRANSFER_NAME.fullmatch(str(params.get('name', '')))
             if found:
                 has.transfers.append(Transfer(

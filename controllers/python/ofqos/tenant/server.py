@@ -7,14 +7,15 @@ import json
 import re
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Awaitable, Callable, Dict, FrozenSet, List, Mapping, Sequence, Tuple
+from typing import Any, Awaitable, Callable, Dict, FrozenSet, List, Mapping, Optional, Sequence, Tuple
 from urllib.parse import parse_qsl
 
 from aiohttp import web
 
 from ..errors import Away, Refused
-from ..httpserver import Denied as Turned, HttpServer, answer, bearer, peer_certificate, problem, read_json
+from ..httpserver import Denied as Turned, HttpServer, answer, bearer, door, peer_certificate, problem, read_json
 from ..limits import Rate
+from .client import DOOR
 from .desk import Desk
 from .model import Bad
 from .rights import Denied, Rights, from_certificate, read_token
@@ -25,9 +26,10 @@ ROWS_MAX = 10_000               # of usage in an answer
 
 @dataclass
 class Settings:
-    """Which tokens are good; requests a second of a tenant."""
+    """Which tokens are good; whose the doors are; requests a second of a tenant."""
     keys: Callable[[], Sequence[bytes]]
     revoked: Callable[[], FrozenSet[str]] = frozenset
+    doors: Optional[Callable[[str], Awaitable[Rights]]] = None
     rate: float = 20
     burst: float = 40
 
@@ -155,6 +157,16 @@ def _route(method: str, path: str) -> Tuple[Run, Tuple[str, ...]]:
 
 # ---------------------------------------------------------------------------------- requests
 
+def _straight(request: web.Request) -> None:
+    """Denied: a program of the pod may have been talked into sending it, as one that fetches what others name, a proxy, or a
+    browser: at a door there is no token which they don't know."""
+    host, passed = request.headers.get('Host', ''), [name for name in ('X-Forwarded-For', 'Forwarded', 'Via') if name in request.headers]
+    if host != '%s:%d' % DOOR:
+        raise Turned(403, f'the service is {DOOR[0]}:{DOOR[1]}, not {host[:80]!r}', right='site')
+    if passed:
+        raise Turned(403, f'a proxy has sent it ({passed[0]})', right='site')
+
+
 class Server:
     """The tenants' routes at an HTTP server, for one switch."""
 
@@ -178,7 +190,11 @@ class Server:
         except Away:
             return problem(503, 'switch', 'the switch does not answer')
 
-    def _rights(self, request: web.Request) -> Rights:
+    async def _rights(self, request: web.Request) -> Rights:
+        name = door(request)
+        if name and self.settings.doors:
+            _straight(request)
+            return await self.settings.doors(name)
         token = bearer(request)
         if token:
             return read_token(self.settings.keys(), token, self.settings.revoked())
@@ -191,7 +207,7 @@ class Server:
         path, _, query = request.raw_path.partition('?')
         if path == PUBLIC and request.method == 'GET':
             return answer(description())
-        rights = self._rights(request)
+        rights = await self._rights(request)
         if self.tenants.take((rights.tenant, rights.port)):
             raise Denied('rate', 'too many requests', 429)
         run, parts = _route(request.method, path)
@@ -199,4 +215,4 @@ class Server:
             pairs = dict(parse_qsl(query, strict_parsing=True, max_num_fields=8)) if query else {}
         except ValueError:
             raise Bad('the query is wrong') from None
-        return await run(Call(self.desk, rights, parts, pairs, await read_json(request, self.http.settings.seconds, any_type=True)))
+        return await run(Call(self.desk, rights, parts, pairs, await read_json(request, self.http.settings.seconds, any_type=not door(request))))

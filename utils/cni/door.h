@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Doors: with "tenant" in the configuration a container may divide its own totals.  It talks to `ofqos-tenant serve --doors`
+ * at DOOR_ADDRESS, on its own loopback interface; the service opens the socket in the container's network namespace, because a
+ * file that ADD writes tells it to (docs/how-to/tenants.md).  The file's name is that of the host's end. */
+#ifndef CNI_DOOR_H
+#define CNI_DOOR_H
+
+#include "link.h"
+
+#define DOOR_ADDRESS   "169.254.84.80"
+#define DOOR_DIRECTORY "/run/ofqos/tenants"
+
+/* Reads "tenant".  All commands but VERSION need its directory. */
+int door_conf(struct cni *c);
+
+/* For ADD and CHECK: what a tenant needs besides. */
+int door_needs(struct cni *c);
+
+/* `there`: the container's interfaces; netns: its namespace; r: its addresses.  0 without doing anything, where
+ * the network has no "tenant". */
+int door_open(struct cni *c, struct links *there, int netns, const char *host,
+              const struct result *r);
+int door_check(struct cni *c, struct links *there, int netns, const char *host);
+
+/* Also where there is none. */
+int door_close(struct cni *c, const char *host);
+
+/* Calls fn for each door, whatever network it is of. */
+int door_each(struct cni *c, void (*fn)(void *ctx, const char *host), void *ctx);
+
+#endif
