@@ -364,11 +364,15 @@ def test_gc(node):
         assert node.run('GC', '', {'cni.dev/valid-attachments': valid}) is None
         assert len(node.ports()) == 3 and other in node.ports() and len(node.taken()) == 2
     in_ns(ids[1], 'ping', '-c1', '-W5', '10.9.0.4')
-    for wrong in None, [{}], [{'containerID': '../x', 'ifname': 'eth0'}]:
+    for wrong in {}, [{}], [{'containerID': '../x', 'ifname': 'eth0'}]:
         with pytest.raises(Failed, match='valid-attachments'):
             node.run('GC', '', {'cni.dev/valid-attachments': wrong})
     assert node.run('GC', '', {'cni.dev/valid-attachments': []}) is None
     assert list(node.ports()) == [other] and node.taken() == []
+    for without in {}, {'cni.dev/valid-attachments': None}:      # as cnitool's, and as libcni's of a node without pods
+        node.run('ADD', ids[1])
+        assert node.run('GC', '', json.dumps({**node.conf, **without}).encode()) is None
+        assert list(node.ports()) == [other] and node.taken() == []
 
 
 def test_status(node):

@@ -53,7 +53,7 @@ def main():
         elif command == 'CHECK' and not mine(directory, who):
             fail(conf, 999, f'{who} has no address')
         elif command == 'GC':
-            valid = {f'{a["containerID"]} {a["ifname"]}' for a in conf['cni.dev/valid-attachments']}
+            valid = {f'{a["containerID"]} {a["ifname"]}' for a in conf.get('cni.dev/valid-attachments') or []}
             for name in set(os.listdir(directory)) - {'lock'}:
                 if open(os.path.join(directory, name), encoding='ascii').read() not in valid:
                     os.unlink(os.path.join(directory, name))

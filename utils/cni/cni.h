@@ -76,7 +76,7 @@ struct cni_conf {
     json_t *annotation;  /* that the groups came by, or NULL */
     json_t *dns;         /* NULL: the IPAM plugin's */
     json_t *prev;        /* prevResult, or NULL */
-    json_t *valid;       /* cni.dev/valid-attachments, or NULL */
+    json_t *valid;       /* cni.dev/valid-attachments; NULL: there are none */
 };
 
 struct cni {
