@@ -147,7 +147,7 @@ def test_promised_rates(start):
 
 def test_a_container_divides_its_own(start, tmp_path):
     """By a shell in it, while both connections are busy"""
-    podman = start(runtimeConfig=promised(12_000_000, 12_000_000), tenant={'directory': str(tmp_path / 'doors')})
+    podman = start(runtimeConfig=promised(12_000_000, 12_000_000), tenant={}, directory=str(tmp_path / 'doors'))
     address, _ = podman.start('one', '/bin/sh', '-c', 'iperf3 -s -p 5201 & exec iperf3 -s -p 5202'), podman.start('two')
     # What the other one may send is no bottleneck before this one's groups.
     podman.node.switch.dpctl('qos-htb', f'cmd=change,port={max(podman.node.ports().values())},class=0,rate=40mbit,ceil=40mbit,direction=in')

@@ -80,7 +80,7 @@ struct cni_conf {
 };
 
 struct cni {
-    const char *command, *id, *netns, *ifname, *path; /* of the environment; "": not given */
+    const char *command, *id, *netns, *ifname, *path, *args; /* of the environment; "": not given */
     struct cni_conf conf;
     struct cni_error error;
 };

@@ -75,23 +75,12 @@ static const struct key {
     const char *name;
     enum kind kind;
 } keys[] = {
-    {"cniVersion", STRING},
-    {"name", STRING},
-    {"type", STRING},
-    {"switch", STRING},
-    {"bridge", STRING},
-    {"isGateway", BOOL},
-    {"mtu", INTEGER},
-    {"isDefaultGateway", BOOL},
-    {"ipam", OBJECT},
-    {"dns", OBJECT},
-    {"tenant", OBJECT},
-    {"capabilities", OBJECT},
-    {"runtimeConfig", OBJECT},
-    {"args", ANY},
-    {"prevResult", OBJECT},
-    {"disableCheck", BOOL},
-    {"cni.dev/valid-attachments", ARRAY},
+    {"cniVersion", STRING},   {"name", STRING},           {"type", STRING},
+    {"switch", STRING},       {"bridge", STRING},         {"isGateway", BOOL},
+    {"mtu", INTEGER},         {"isDefaultGateway", BOOL}, {"ipam", OBJECT},
+    {"dns", OBJECT},          {"tenant", OBJECT},         {"directory", STRING},
+    {"capabilities", OBJECT}, {"runtimeConfig", OBJECT},  {"args", ANY},
+    {"prevResult", OBJECT},   {"disableCheck", BOOL},     {"cni.dev/valid-attachments", ARRAY},
 };
 
 static bool
@@ -129,7 +118,7 @@ check_key(struct cni *c, const char *name, const json_t *v)
     cni_fail(
         c, CNI_UNSUPPORTED,
         "ofqos-cni has no key %.60s (value %.100s): it has switch, isGateway, isDefaultGateway, mtu, "
-        "ipam, dns, tenant and capabilities",
+        "ipam, dns, tenant, directory and capabilities",
         name, value ? value : "");
     free(value);
     return -1;

@@ -55,23 +55,22 @@ door_conf(struct cni *c)
     c->conf.tenant = json_is_object(tenant);
     json_object_foreach(tenant, key, v)
     {
-        bool known = !strcmp(key, "directory");
+        bool known = false;
         for (int i = 0; i < NUMBERS; i++)
             known |= !strcmp(key, numbers[i].name);
         if (!known)
-            return cni_fail(
-                c, CNI_BAD_CONFIG,
-                "tenant has no key %.40s: it has groups, transfers, connections and directory",
-                key);
+            return cni_fail(c, CNI_BAD_CONFIG,
+                            "tenant has no key %.40s: it has groups, transfers and connections",
+                            key);
     }
     for (int i = 0; c->conf.tenant && i < NUMBERS; i++)
         if (take_number(c, tenant, &numbers[i], &c->conf.tenants[i]))
             return -1;
-    v = json_object_get(tenant, "directory");
-    if (v && (!json_is_string(v) || *json_string_value(v) != '/' || json_string_length(v) > 200))
-        return cni_fail(c, CNI_BAD_CONFIG, "tenant.directory must be a path that begins with /");
-    if (v)
-        c->conf.doors = json_string_value(v);
+    const char *directory = json_string_value(json_object_get(c->conf.json, "directory"));
+    if (directory && (*directory != '/' || strlen(directory) > 200))
+        return cni_fail(c, CNI_BAD_CONFIG, "directory must be a path that begins with /");
+    if (directory)
+        c->conf.doors = directory;
     return 0;
 }
 
@@ -91,6 +90,27 @@ door_needs(struct cni *c)
             c, CNI_BAD_CONFIG,
             "in a network with tenant containers divide their totals themselves: leave out the groups");
     return 0;
+}
+
+/* ------------------------------------------------------------------------- the pod */
+
+/* A value of CNI_ARGS, "KEY=VALUE;KEY=VALUE"; NULL: there is none. */
+static json_t *
+argument(const struct cni *c, const char *key)
+{
+    size_t n = strlen(key);
+    for (const char *p = c->args; *p; p += strcspn(p, ";"), p += *p == ';')
+        if (!strncmp(p, key, n) && p[n] == '=')
+            return json_stringn(p + n + 1, strcspn(p + n + 1, ";"));
+    return NULL;
+}
+
+/* Kubernetes' names of it; NULL: it is no pod. */
+static json_t *
+pod_of(const struct cni *c)
+{
+    return json_pack("{s:o, s:o}", "namespace", argument(c, "K8S_POD_NAMESPACE"), "name",
+                     argument(c, "K8S_POD_NAME"));
 }
 
 /* ------------------------------------------------------------------------- files */
@@ -226,11 +246,16 @@ addresses_of(const struct result *r)
 }
 
 static json_t *
-make_door(const struct cni *c, const struct stat *netns, const struct result *r, unsigned queue)
+make_door(const struct cni *c, const struct stat *netns, const struct result *r, unsigned queue,
+          json_t *pod)
 {
-    json_t *door =
-        json_pack("{s:s, s:I, s:o, s:i}", "netns", c->netns, "inode", (json_int_t)netns->st_ino,
-                  "addresses", addresses_of(r), "queue", (int)queue);
+    json_t *door = json_pack("{s:s, s:I, s:o}", "netns", c->netns, "inode",
+                             (json_int_t)netns->st_ino, "addresses", addresses_of(r));
+    if (pod)
+        json_object_set_new(door, "pod", pod);
+    if (!queue)
+        return door;
+    json_object_set_new(door, "queue", json_integer((json_int_t)queue));
     for (int i = 0; i < NUMBERS; i++)
         json_object_set_new(door, numbers[i].name, json_integer((json_int_t)c->conf.tenants[i]));
     return door;
@@ -247,25 +272,48 @@ loopback(struct cni *c, struct links *there, struct link_there *lo, struct addre
                        : cni_fail(c, CNI_KERNEL_REFUSED, "the container has no interface lo");
 }
 
+static int
+give_address(struct cni *c, struct links *there)
+{
+    struct link_there lo;
+    struct address a;
+    return loopback(c, there, &lo, &a) || link_set_up(c, there, &lo) ||
+                   link_add_address(c, there, &lo, &a, true)
+               ? -1
+               : 0;
+}
+
+/* Takes over `pod`. */
+static int
+put_door(struct cni *c, int dir, const struct stat *netns, const char *host, const struct result *r,
+         json_t *pod)
+{
+    unsigned n = c->conf.tenants[GROUPS] + c->conf.tenants[TRANSFERS], queue = 0;
+    if (c->conf.tenant && !(queue = free_queues(c, dir, host, n))) {
+        json_decref(pod);
+        return -1;
+    }
+    json_t *door = make_door(c, netns, r, queue, pod);
+    int err = door ? write_door(c, dir, host, door) : cni_no_memory(c);
+    json_decref(door);
+    return err;
+}
+
 int
 door_open(struct cni *c, struct links *there, int netns, const char *host, const struct result *r)
 {
     struct stat st;
-    struct link_there lo;
-    struct address a;
-    if (!c->conf.tenant)
+    json_t *pod = pod_of(c);
+    if (!c->conf.tenant && !pod)
         return 0;
-    if (loopback(c, there, &lo, &a) || link_set_up(c, there, &lo) ||
-        link_add_address(c, there, &lo, &a, true))
+    int dir = c->conf.tenant && give_address(c, there) ? -1
+              : fstat(netns, &st)                      ? failed(c, "looking for", host)
+                                                       : open_directory(c);
+    if (dir < 0) {
+        json_decref(pod);
         return -1;
-    int dir = fstat(netns, &st) ? failed(c, "looking for", host) : open_directory(c);
-    if (dir < 0)
-        return -1;
-    unsigned queue =
-        free_queues(c, dir, host, c->conf.tenants[GROUPS] + c->conf.tenants[TRANSFERS]);
-    json_t *door = queue ? make_door(c, &st, r, queue) : NULL;
-    int err = !queue ? -1 : door ? write_door(c, dir, host, door) : cni_no_memory(c);
-    json_decref(door);
+    }
+    int err = put_door(c, dir, &st, host, r, pod);
     close(dir);
     return err;
 }

@@ -105,6 +105,7 @@ main(int argc, char **argv)
                      .netns = env("CNI_NETNS"),
                      .ifname = env("CNI_IFNAME"),
                      .path = env("CNI_PATH"),
+                     .args = env("CNI_ARGS"),
                      .conf.version = CNI_VERSIONS - 1};
     if (argc > 1 || !*c.command) { /* a person */
         fprintf(

@@ -2,7 +2,7 @@
 """ofqos-tenant: the service, tokens, and the tenant's side.
 
     ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --key /etc/ofqos/tenant.key --usage /var/lib/ofqos/usage
-    ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --doors /run/ofqos/tenants         # for pods (ofqos-cni)
+    ofqos-tenant serve --switch unix:/run/ofqos/br0.sock --doors /run/ofqos/containers         # for pods (ofqos-cni)
     ofqos-tenant token --key /etc/ofqos/tenant.key --hours 24 tenant=red port=1 addresses=10.0.0.1/32 \\
         out=10mbit in=2mbit groups=4 queue=100
     ofqos-tenant divide 1=10 2=out:20,in:30         # $OFQOS_TENANT_URL, $OFQOS_TENANT_TOKEN

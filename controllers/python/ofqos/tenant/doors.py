@@ -2,7 +2,8 @@
 """Doors: sockets of the service inside pods' network namespaces.  Which socket a request came in by says whose it is, so it
 needs no token, and none can be stolen.
 
-A file of the directory is a door; its name is that of the port's interface.  ofqos-cni writes it, and takes it away."""
+A file of the directory is a door, if it has queues; its name is that of the port's interface.  ofqos-cni writes it, and takes
+it away."""
 from __future__ import annotations
 
 import asyncio
@@ -11,7 +12,7 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..errors import Away, Refused
 from ..flows import DELETE_STRICT
@@ -37,10 +38,12 @@ class Door:
     said: Dict[str, Any]
 
     @classmethod
-    def of(cls, name: str, text: str) -> 'Door':
-        """ValueError says what is wrong."""
+    def of(cls, name: str, text: str) -> Optional['Door']:
+        """None: it is none.  ValueError says what is wrong."""
         try:
             found = json.loads(text)
+            if 'queue' not in found:
+                return None
             netns, inode = found['netns'], found['inode']
         except (KeyError, TypeError, RecursionError) as error:
             raise ValueError(f'a door has a netns and an inode: {error!r}') from None
@@ -94,7 +97,7 @@ class Doors:
         except FileNotFoundError:
             return []
 
-    def _read(self, name: str) -> Door:
+    def _read(self, name: str) -> Optional[Door]:
         with open(os.path.join(self.directory, name), encoding='utf-8') as f:
             return Door.of(name, f.read(_FILE_MOST))
 
@@ -132,6 +135,8 @@ class Doors:
         stamp = self._stamp(name)
         try:
             door = self._read(name)
+            if door is None:
+                return
             listener = await asyncio.to_thread(self.opener.listen, door.netns, door.inode, *DOOR)
             self._open[name] = stamp, door
             await self.http.add(listener, name)
