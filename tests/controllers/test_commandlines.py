@@ -12,7 +12,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 
 from support import app, compatibility  # noqa: E402
 
-SERVICES = 'docker', 'exporter', 'libvirt', 'network', 'ovsdb', 'reserve', 'tenant', 'web'
+SERVICES = 'docker', 'exporter', 'libvirt', 'network', 'operator', 'ovsdb', 'reserve', 'tenant', 'web'
 with open(os.path.join(app.PACKAGE, 'ofqos', '__init__.py'), encoding='utf-8') as f:
     VERSION = re.search(r"__version__ = '(.*)'", f.read())[1]
 

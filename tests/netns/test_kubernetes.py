@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """packaging/kubernetes without a cluster: its objects, what it installs onto a node, and its switch"""
+import importlib.util
 import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
 from support import cni, topo
 from support.cni import Node
+from support.served import PACKAGE
 from support.topo import REPOSITORY, Topology, binary, sh
 from support.wait import until
 
 yaml = pytest.importorskip('yaml', reason='python3-yaml is not installed (scripts/install-deps test)')
+sys.path.insert(0, PACKAGE)
 HERE = os.path.join(REPOSITORY, 'packaging/kubernetes')
 CAPABILITIES = ['NET_ADMIN', 'NET_RAW', 'BPF', 'PERFMON']
 
@@ -40,7 +44,8 @@ def test_they_belong_together():
     assert found('DaemonSet')['spec']['selector']['matchLabels'].items() <= found('DaemonSet')['spec']['template']['metadata']['labels'].items()
     assert pod['serviceAccountName'] == found('ServiceAccount')['metadata']['name'] == found('ClusterRoleBinding')['subjects'][0]['name']
     assert found('ClusterRoleBinding')['roleRef']['name'] == found('ClusterRole')['metadata']['name']
-    assert found('ClusterRole')['rules'] == [{'apiGroups': [''], 'resources': ['nodes'], 'verbs': ['get']}]
+    assert {(r, v) for rule in found('ClusterRole')['rules'] for r in rule['resources'] for v in rule['verbs']} == {
+        ('nodes', 'get'), ('pods', 'list'), ('pods', 'watch'), ('bandwidthpolicies', 'list'), ('bandwidthpolicies', 'watch'), ('bandwidthpolicies/status', 'patch')}
     volumes = {v['name'] for v in pod['volumes']}
     for container in pod['initContainers'] + pod['containers']:
         assert {m['name'] for m in container['volumeMounts']} <= volumes
@@ -48,12 +53,16 @@ def test_they_belong_together():
     with open(os.path.join(REPOSITORY, 'packaging/container/Containerfile'), encoding='utf-8') as f:
         image = f.read()
     for container in pod['initContainers'] + pod['containers']:
-        assert f'/usr/bin/{container["command"][0]}\n' in image
+        command = container['command']
+        if command[0] == 'python3':
+            assert 'COPY controllers/python/ofqos /usr/lib/python3/dist-packages/ofqos' in image and importlib.util.find_spec(command[2])
+        else:
+            assert f'/usr/bin/{command[0]}\n' in image
 
 
 def test_no_right_but_named_ones():
     pod = found('DaemonSet')['spec']['template']['spec']
-    for container, expected in (pod['initContainers'][0], None), (pod['containers'][0], CAPABILITIES):
+    for container, expected in (pod['initContainers'][0], None), (pod['containers'][0], CAPABILITIES), (pod['containers'][1], None):
         rights = container['securityContext']
         assert rights['capabilities'] == {'drop': ['ALL'], **({'add': expected} if expected else {})}
         assert not rights['allowPrivilegeEscalation'] and rights['readOnlyRootFilesystem'] and 'privileged' not in rights

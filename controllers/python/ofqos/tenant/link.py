@@ -12,7 +12,7 @@ from ..channel import Build, Channel, dial, joined
 from ..errors import Away
 from ..flows import ALL_TABLES, Flow, ask_flows, flow_mod, parse_flows
 from ..ports import ask_ports, parse_ports
-from ..replies import Entry, parse_dump
+from ..replies import Entry, Served, parse_dump, parse_service
 from ..request import Request
 from ..table import PORT_ANY
 
@@ -58,6 +58,10 @@ class Link:
 
     async def classes(self, port: int = PORT_ANY) -> List[Entry]:
         return [e for e in parse_dump(await self._ask(lambda xid: wire.ask_dump(xid, port), 16)) if e.is_class]
+
+    async def served(self) -> List[Served]:
+        """How queues are served, since the switch began to look at them"""
+        return parse_service(await self._ask(lambda xid: wire.ask(wire.SERVICE, xid), 16))
 
     async def ports(self) -> Dict[str, int]:
         """Their numbers"""
