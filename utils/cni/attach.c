@@ -135,11 +135,25 @@ add_pair(struct cni *c, struct add *a)
                                    "somebody else has removed interface %s at once", c->ifname);
 }
 
+/* After a reboot the IPAM plugin may have this attachment's address of before, although nothing else is left of it. */
+static int
+ask_addresses(struct cni *c, struct add *a)
+{
+    json_t *none;
+    if (!ipam_run(c, "ADD", &a->ipam))
+        return 0;
+    const struct cni_error first = c->error;
+    if (!ipam_run(c, "DEL", &none) && !ipam_run(c, "ADD", &a->ipam))
+        return 0;
+    c->error = first;
+    return -1;
+}
+
 static int
 add_addresses(struct cni *c, struct add *a)
 {
     char whose[140];
-    if (ipam_run(c, "ADD", &a->ipam))
+    if (ask_addresses(c, a))
         return -1;
     snprintf(whose, sizeof whose, "IPAM plugin %.100s", c->conf.ipam ? c->conf.ipam : "");
     if (a->ipam && result_read(c, whose, a->ipam, &a->result))
