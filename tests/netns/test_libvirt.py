@@ -4,16 +4,18 @@ import json
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 
 import pytest
 
 from support import tc
-from support.guest import Guest, carried
+from support.guest import CSUM, TSO4, TSO6, Guest, carried
 from support.load import comes_to
 from support.served import PACKAGE
-from support.topo import REPOSITORY, Switch, Topology, binary, eth, sh, udp4
+from support.topo import REPOSITORY, Switch, Topology, binary, eth, ipv4, sh, udp4
+from support.virtio import finished, unfinished
 from support.wait import until
 
 MBIT = 1_000_000
@@ -126,6 +128,47 @@ def test_domiftune(node):
         assert hook(node, 'reconnect', domain(interface('vnet0', bandwidth=changed))) == (0, '')
         assert totals(node, 'vnet0') == {'out': (MBIT, MBIT), 'in': (MBIT, MBIT)}
         comes_to(lambda: carried_both_ways(guest, host, 6 * MBIT), {'in': MBIT, 'out': MBIT}, 0.06)
+
+
+def super_frame(n):
+    """20 kB of TCP as a machine with offloads hands them over -> (header, frame)"""
+    tcp = struct.pack('!HHIIBBHHH', 40000, 80, 1 + n * 20000, 1, 0x50, 0x18, 1000, 0, 0) + bytes(range(250)) * 80
+    return unfinished(eth(ipv4(tcp, 6, src='10.0.0.7', dst='10.0.0.8'), dst=8, src=7), 1448)
+
+
+@pytest.mark.parametrize('bandwidth', ['', BANDWIDTH.replace("'500'", "'50000'").replace("'1000'", "'50000'").replace("'250'", "'50000'")], ids=['free', 'limited'])
+def test_a_machines_offloads_stay_whole(node, bandwidth):
+    """A super-packet with an unfinished checksum comes to a machine that takes such ones as it was sent, whichever path it takes;
+    to one that does not, cut and finished"""
+    ns = node.topo.switch_ns
+    with Guest(ns, 'vnet0', CSUM | TSO4 | TSO6) as one, Guest(ns, 'vnet1', CSUM | TSO4 | TSO6) as two, Guest(ns, 'vnet2', 0) as plain:
+        hook(node, 'started', domain(*(interface(name, bandwidth=bandwidth) for name in ('vnet0', 'vnet1', 'vnet2'))))
+        for guest, n in (two, 8), (plain, 9):    # NORMAL learns where they are
+            guest.send(bytes(10) + eth(udp4(src=f'10.0.0.{n}'), dst=0xff, src=n))
+        came = []
+
+        def of_two():
+            got = two.recv()
+            if got and got[10 + 12:10 + 14] == b'\x08\x00' and len(got) > 1000:
+                came.append(got)
+            return len(came)
+        for n in range(40):
+            header, frame = super_frame(n)
+            one.send(header + frame)
+            until(lambda n=n: of_two() > n, 'a super-packet')
+            assert came[n][10:] == frame and came[n][:2] == header[:2] and came[n][4:10] == header[4:10], n
+        header, frame = super_frame(0)
+        frame = frame[:5] + b'\x09' + frame[6:]
+        one.send(header + frame)
+        pieces = []
+
+        def of_plain():
+            got = plain.recv()
+            if got and got[10 + 23:10 + 24] == b'\x06':
+                pieces.append(got)
+            return len(pieces) == 14
+        until(of_plain, 'its pieces')
+        assert [piece[10:] for piece in pieces] == finished(header + frame) and all(piece[:2] == b'\0\0' for piece in pieces)
 
 
 def test_which_interfaces(node):

@@ -7,17 +7,22 @@ import time
 
 from .topo import inside, sh
 
-TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454ca, 2, 0x1000
+TUNSETIFF, TUNSETOFFLOAD, IFF_TAP, IFF_NO_PI, IFF_VNET_HDR = 0x400454ca, 0x400454d0, 2, 0x1000, 0x4000
+CSUM, TSO4, TSO6 = 1, 2, 4
 
 
 class Guest:
-    """recv() and send() as of the machine behind the tap"""
+    """recv() and send() as of the machine behind the tap.  offloads: a virtio_net_hdr is before each frame (support/virtio.py), as
+    qemu has it; CSUM, TSO4, TSO6: what the machine takes unfinished; None: no header"""
 
-    def __init__(self, netns, name):
+    def __init__(self, netns, name, offloads=None):
         self.netns, self.name = netns, name
+        flags = IFF_TAP | IFF_NO_PI | (0 if offloads is None else IFF_VNET_HDR)
         with inside(netns):
             self.fd = os.open('/dev/net/tun', os.O_RDWR | os.O_NONBLOCK)
-            fcntl.ioctl(self.fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), IFF_TAP | IFF_NO_PI))
+            fcntl.ioctl(self.fd, TUNSETIFF, struct.pack('16sH22x', name.encode(), flags))
+            if offloads is not None:
+                fcntl.ioctl(self.fd, TUNSETOFFLOAD, offloads)
         sh('ip', '-n', netns, 'link', 'set', name, 'up')
 
     def send(self, frame):
