@@ -47,13 +47,13 @@ int
 attach_remove_named(struct cni *c, struct links *here, struct node_switch *s, const char *host,
                     int ifindex)
 {
-    if (door_close(c, host)) /* first, so that no request is for a port that is another's by then */
-        return -1;
+    int closed =
+        door_close(c, host); /* first: no request is for a port that is another's by then */
     int was = remove_port(c, s, host);
     if (ifindex && link_del(c, here, ifindex))
         return -1;
     int late = was < 0 ? was : remove_port(c, s, host);
-    return late ? late : was;
+    return closed ? closed : late ? late : was;
 }
 
 int
