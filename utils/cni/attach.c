@@ -207,14 +207,13 @@ add_all(struct cni *c, struct add *a)
 {
     int err = add_clean(c, a);
     add_leave_switch(a);
-    err = err ? err : add_pair(c, a);
-    err = err ? err : add_addresses(c, a);
-    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &a->s);
-    err = err ? err : add_gateway(c, a);
-    err = err ? err : link_set_up(c, a->here, &a->host);
-    err = err ? err : port_add(c, a->s, a->names.host, &a->result);
-    err = err ? err : door_open(c, a->there, a->netns, a->names.host, &a->result);
-    return err ? err : add_print(c, a);
+    return err || add_pair(c, a) || add_addresses(c, a) ||
+                   port_open_switch(c, CNI_TRY_AGAIN, &a->s) || add_gateway(c, a) ||
+                   link_set_up(c, a->here, &a->host) ||
+                   port_add(c, a->s, a->names.host, &a->result) ||
+                   door_open(c, a->there, a->netns, a->names.host, &a->result) || add_print(c, a)
+               ? -1
+               : 0;
 }
 
 /* All of it, whatever fails; the first error stays. */

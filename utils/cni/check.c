@@ -92,11 +92,9 @@ check_inside(struct cni *c)
     struct links *there = NULL;
     struct link_there it = {0};
     int netns = -1, index = -1;
-    int err = link_open_netns(c, &netns);
-    err = err ? err : link_open(c, netns, &there);
-    err = err ? err : check_interface(c, there, &it, &index);
-    err = err ? err : check_addresses(c, there, &it, index);
-    err = err ? err : check_door(c, there, netns);
+    bool failed = link_open_netns(c, &netns) || link_open(c, netns, &there) ||
+                  check_interface(c, there, &it, &index) || check_addresses(c, there, &it, index) ||
+                  check_door(c, there, netns);
     link_close(there);
     if (netns >= 0)
         close(netns);

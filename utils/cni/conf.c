@@ -259,11 +259,7 @@ take(struct cni *c)
     if (take_version(c))
         return -1;
     json_object_foreach(c->conf.json, name, v) if (check_key(c, name, v)) return -1;
-    int err = take_rest(c);
-    err = err ? err : take_switch(c);
-    err = err ? err : take_ipam(c);
-    err = err ? err : door_conf(c);
-    return err ? err : take_rates(c);
+    return take_rest(c) || take_switch(c) || take_ipam(c) || door_conf(c) || take_rates(c) ? -1 : 0;
 }
 
 int

@@ -86,19 +86,14 @@ remove_all(struct cni *c, struct links *here, struct node_switch *s, const struc
 int
 cni_gc(struct cni *c)
 {
-    if (!c->conf.valid)
-        return cni_fail(c, CNI_BAD_CONFIG, "GC needs cni.dev/valid-attachments, a list");
     struct stale stale = {c->conf.name, json_object()};
     struct links *here = NULL;
     struct node_switch *s = NULL;
     json_t *none;
-    int err = note_valid(c, &stale);
-    err = err ? err : link_open(c, -1, &here);
-    err = err ? err : port_open_switch(c, CNI_TRY_AGAIN, &s);
-    err = err ? err : link_each(c, here, note_link, &stale);
-    err = err ? err : port_each(c, s, note_named, &stale);
-    err = err ? err : door_each(c, note_named, &stale);
-    err = err ? err : remove_all(c, here, s, &stale);
+    bool failed = note_valid(c, &stale) || link_open(c, -1, &here) ||
+                  port_open_switch(c, CNI_TRY_AGAIN, &s) || link_each(c, here, note_link, &stale) ||
+                  port_each(c, s, note_named, &stale) || door_each(c, note_named, &stale) ||
+                  remove_all(c, here, s, &stale);
     port_close_switch(s);
     link_close(here);
     json_decref(stale.names);
