@@ -2,6 +2,7 @@
 #include "assembly.h"
 
 #include <megaflow/megaflow.h>
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <punt/capture.h>
 #include <punt/fail.h>
@@ -200,13 +201,17 @@ start_workers(struct sw *sw)
 static void
 leave(void *ctx)
 {
-    channel_leave(((struct sw *)ctx)->channel);
+    struct sw *sw = ctx;
+    channel_leave(sw->channel);
+    sw_wires_wait(sw, true);
 }
 
 static void
 back(void *ctx)
 {
-    channel_back(((struct sw *)ctx)->channel);
+    struct sw *sw = ctx;
+    sw_wires_wait(sw, false);
+    channel_back(sw->channel);
 }
 
 static void

@@ -25,6 +25,7 @@ struct process {
     struct saved saved;
     struct daemon daemon;
     struct sw *sw;
+    struct watchdog *watchdog;
     int signals;
     struct loop_io *on_signals;
     bool failed; /* it ends, and says so by its exit status */
@@ -167,6 +168,7 @@ is_ready(void *ctx)
     struct process *p = ctx;
     if (must_end(p))
         return;
+    watchdog_ready(p->watchdog);
     daemon_take_over(&p->daemon);
     daemon_ready(&p->daemon);
     log_start(p->sw);
@@ -187,6 +189,9 @@ static void
 make_switch(struct process *p)
 {
     char why[256];
+    const struct wanted *wanted = &p->config.now->wanted;
+    memcpy(main_options.sw.wire, wanted->wire, sizeof wanted->wire);
+    main_options.sw.n_wires = wanted->n_wires;
     if (sw_new(&main_options.sw, &p->sw, why, sizeof why))
         daemon_die("%s", why);
     p->config.running.sw = p->sw;
@@ -203,7 +208,7 @@ make_switch(struct process *p)
         give_up(p->sw, "out of memory");
     restart_ready(&p->restart); /* behind this, what can fail must not end the process */
     apply_offload(&p->config.running);
-    add_ports(p->sw, &p->config.now->wanted, &p->restart);
+    add_ports(p->sw, wanted, &p->restart);
     if (main_options.qos_reset && !p->restart.takes_over)
         qos_clear_all(p->sw->qos, NULL);
     if (saved_load_ports(&p->saved, p->sw, why, sizeof why))
@@ -218,20 +223,19 @@ static int
 run(struct process *p)
 {
     struct running *r = &p->config.running;
-    struct watchdog *watchdog;
     apply_queues(r);
     add_targets(p, "listen");
     add_targets(p, "controller");
     add_socket(p);
     sw_fail_update(p->sw);
     sw_fail_say(p->sw);
-    if (watchdog_start(p->sw, &watchdog))
+    if (watchdog_start(p->sw, &p->watchdog))
         give_up(p->sw, "cannot start the watchdog: out of memory");
     queue_jobs_wait(r->jobs, is_ready, p);
     p->sw->restart = restart_run;
     int err = loop_run(p->sw->loop);
     saved_write(&p->saved, p->sw);
-    watchdog_stop(watchdog);
+    watchdog_stop(p->watchdog);
     loop_io_del(p->on_signals);
     return err;
 }

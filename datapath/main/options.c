@@ -226,6 +226,10 @@ static const struct daemon_option options[] = {
     {"port-offload", 0, "IF:auto|off",
      "the same as --offload for what comes in by one port; may be given again", "as --offload says",
      OPTION_LIST, .section = "port", .key = "offload", .apply = apply_offload},
+    {"fail-to-wire", 0, "IF:IF[:unshaped]",
+     "two ports that the kernel forwards between while no switch serves them: it has ended, was killed, hangs, or "
+     "starts; by the queues that it left, or past them (docs/how-to/fail-to-wire.md); may be given again",
+     NULL, OPTION_LIST, .section = "port", .key = "fail-to-wire"},
     {"io", 0, "packet|pcap", "how packets are read and sent", NULL,
      OPTION_WORD(main_options.backend, backend_words)},
     {"ring-memory", 0, "SIZE", "memory for the receive rings of all ports, such as 64mb",

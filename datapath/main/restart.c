@@ -4,6 +4,7 @@
 #include "apply.h"
 #include "assembly.h"
 
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <requests/state.h>
 
@@ -266,8 +267,9 @@ wait_ready(struct sw *sw, int socket)
     while (loop_clock() < end) {
         if (notify_watchdog_ns())
             notify_send("WATCHDOG=1");
+        sw_wires_serve(sw, loop_clock());
         p[1].fd = sw_ports_watch_fd(sw);
-        if (poll(p, 2, 1000) > 0 && p[0].revents)
+        if (poll(p, 2, 250) > 0 && p[0].revents)
             return read(socket, &byte, 1) == 1 ? READY : OVER;
         sw_ports_hear(sw);
     }

@@ -302,6 +302,7 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
     make_ports(w, sw, must_exist);
     for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, "port-offload", t));)
         take_offload(w, t);
+    wanted_make_wires(w);
     check_connections(w, "listen", true);
     check_connections(w, "controller", false);
     if (must_exist && !options->socket && !daemon_settings_next(s, "listen", NULL) &&

@@ -9,6 +9,7 @@
 #include <qos/profile/profile.h>
 
 #include <net/if.h>
+#include <switch/switch.h>
 
 struct main_options;
 struct slices;
@@ -31,6 +32,9 @@ struct wanted {
 
     char (*offload_off)[IFNAMSIZ]; /* ports whose packets stay with the workers */
     size_t n_offload_off, offload_off_room;
+
+    struct sw_wire wire[SW_WIRES_MAX];
+    unsigned n_wires;
 
     struct wanted_queues {
         const char *port; /* its name */
@@ -72,6 +76,10 @@ const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set
 /* How long the name of the interface is in "eth1", "eth1:3,vlan=10".  A comma is part of a name only before the number. */
 size_t wanted_port_name(const char *value);
 void wanted_make_vlans(struct wanted *w);
+
+/* -------------------------------------------------------------- wanted-wires.c */
+
+void wanted_make_wires(struct wanted *w); /* when all ports are there */
 
 /* -------------------------------------------------------------- wanted-slices.c */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watchdog.h"
 
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 
 #include <daemon/log.h>
@@ -13,15 +14,24 @@
 
 #define TICKS_A_LIMIT 3 /* one may come late */
 #define STATUS_NS     UINT64_C(5000000000)
+#define WIRES_NS      UINT64_C(250000000)  /* sw_wires_serve */
+#define SILENT_NS     UINT64_C(1000000000) /* of a worker, and ports with a wire go by it */
 
 struct watchdog {
     struct sw *sw;
     struct loop_timer *timer;
     uint64_t every; /* ns */
-    bool watched;   /* the manager wants WATCHDOG=1 */
-    bool asked;     /* the workers were woken, and `rounds` is what they had then */
+    uint64_t
+        limit; /* a worker that is silent for so long hangs: the manager is to restart the switch; 0: no
+                     * manager watches */
+    bool ready;
     char status[128];
-    unsigned rounds[]; /* of each worker */
+    struct seen {
+        unsigned rounds;
+        bool asked,
+            said; /* it was woken, and `rounds` is what it had then; the log says that it hangs */
+        uint64_t since; /* when it had no more than that */
+    } seen[];           /* of each worker */
 };
 
 static void
@@ -45,52 +55,75 @@ tell_status(struct watchdog *w)
     notify_send("STATUS=%s", text);
 }
 
-/* Whether every worker has finished a round since it was woken at the last tick.  Wakes them again:
- * a worker without packets sleeps. */
-static bool
-workers_are_alive(struct watchdog *w)
+static void
+say_hangs(const struct watchdog *w, struct seen *seen, unsigned i, uint64_t silent)
 {
-    bool alive = true;
+    if (silent < (w->limit ? w->limit : SILENT_NS) || seen->said)
+        return;
+    seen->said = true;
+    log_error(SWITCH, "packet worker %u hangs: it has finished no round for %u ms%s", i,
+              (unsigned)(silent / 1000000),
+              w->limit ? "; the service manager's watchdog restarts the switch if this goes on"
+                       : "");
+}
+
+/* For how many ns one of the workers has finished no round, although it was woken.  Wakes them again: a worker
+ * without packets sleeps. */
+static uint64_t
+longest_silence(struct watchdog *w, uint64_t now)
+{
+    uint64_t longest = 0;
     for (unsigned i = 0; i < w->sw->dp.n_workers; i++) {
         struct worker *worker = w->sw->dp.workers[i];
+        struct seen *seen = &w->seen[i];
         unsigned rounds = load_relaxed(&worker->rounds);
-        if (w->asked && rounds == w->rounds[i]) {
-            log_error(SWITCH,
-                      "packet worker %u hangs: it has finished no round for %u ms; the service "
-                      "manager's watchdog restarts the switch if this goes on",
-                      i, (unsigned)(w->every / 1000000));
-            alive = false;
-        }
-        w->rounds[i] = rounds;
+        if (!seen->asked || rounds != seen->rounds)
+            *seen = (struct seen){.rounds = rounds, .asked = true, .since = now};
+        uint64_t silent = now - seen->since;
+        longest = silent > longest ? silent : longest;
+        say_hangs(w, seen, i, silent);
         worker_wake(worker);
     }
-    w->asked = true;
-    return alive;
+    return longest;
 }
 
 static void
 tick(void *ctx)
 {
     struct watchdog *w = ctx;
-    if (w->watched && workers_are_alive(w))
+    uint64_t now = loop_clock(), silence = longest_silence(w, now);
+    if (w->limit && silence < w->limit)
         notify_send("WATCHDOG=1");
-    tell_status(w);
+    if (w->ready && silence < SILENT_NS)
+        sw_wires_serve(w->sw, now);
+    if (notify_wanted())
+        tell_status(w);
     loop_timer_set(w->timer, loop_now(w->sw->loop) + w->every);
+}
+
+void
+watchdog_ready(struct watchdog *w)
+{
+    if (!w)
+        return;
+    w->ready = true;
+    tick(w);
 }
 
 int
 watchdog_start(struct sw *sw, struct watchdog **out)
 {
     *out = NULL;
-    if (!notify_wanted())
+    if (!notify_wanted() && !sw->opt.n_wires)
         return 0;
-    struct watchdog *w = calloc(1, sizeof *w + sw->dp.n_workers * sizeof w->rounds[0]);
+    struct watchdog *w = calloc(1, sizeof *w + sw->dp.n_workers * sizeof w->seen[0]);
     if (!w)
         return -ENOMEM;
-    uint64_t limit = notify_watchdog_ns();
     w->sw = sw;
-    w->watched = limit > 0;
-    w->every = limit ? limit / TICKS_A_LIMIT : STATUS_NS;
+    w->limit = notify_watchdog_ns() / TICKS_A_LIMIT;
+    w->every = w->limit ? w->limit : STATUS_NS;
+    if (sw->opt.n_wires && w->every > WIRES_NS)
+        w->every = WIRES_NS;
     int err = loop_timer_new(sw->loop, tick, w, &w->timer);
     if (err) {
         free(w);

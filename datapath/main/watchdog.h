@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells the service manager (daemon/notify.h) that the switch is alive, and how it is.  The control
- * loop sends WATCHDOG=1 only if every packet worker has finished a round since the last time, so
- * that a hung worker makes the manager end and restart the switch. */
+/* Tells the service manager (daemon/notify.h) and the kernel's programs (megaflow/wire.h) that the switch is alive,
+ * and the manager how it is: only if every packet worker has finished a round lately.  So a hung worker, or a hung
+ * control thread, makes the manager end and restart the switch, and ports go by their wires. */
 #ifndef MAIN_WATCHDOG_H
 #define MAIN_WATCHDOG_H
 
@@ -9,8 +9,10 @@
 
 struct watchdog;
 
-/* *out is NULL if no manager listens.  -errno. */
+/* *out is NULL if no manager listens, and no ports fail to wire.  -errno. */
 int watchdog_start(struct sw *sw, struct watchdog **out);
+/* From now on workers serve the ports that fail to wire (megaflow/wire.h).  NULL is allowed. */
+void watchdog_ready(struct watchdog *w);
 void watchdog_stop(struct watchdog *w); /* NULL is allowed */
 
 #endif

@@ -69,7 +69,7 @@ static void
 look_at_state(struct sw_offload *f)
 {
     bool on = is_wanted(f);
-    if (on == f->on)
+    if (on == f->on || (f->closing && f->sw->opt.n_wires)) /* entries go on with the wires */
         return;
     f->on = on;
     f->all |= !on;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <megaflow/cut.h>
+#include <megaflow/wire.h>
 #include <offload/offload.h>
 
 #include <daemon/log.h>
@@ -220,7 +221,9 @@ sw_cutter_attach(struct sw *sw, struct sw_port *p)
         snprintf(p->uncut, sizeof p->uncut, "it has more than %d receive rings", PORT_RINGS_MAX);
     if (!n || n > PORT_RINGS_MAX)
         return false;
-    return !offload_port_add(c->o, p->link.ifindex, ring, n, p->uncut, sizeof p->uncut);
+    struct offload_wire wire;
+    return !offload_port_add(c->o, p->link.ifindex, sw_wire_of(sw, p, &wire), ring, n, p->uncut,
+                             sizeof p->uncut);
 }
 
 void

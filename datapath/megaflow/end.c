@@ -82,6 +82,16 @@ offload_take_out_all(struct sw_offload *f)
         offload_take_out(f, f->live[f->n_live - 1], GONE_ALL);
 }
 
+void
+offload_leave_all(struct sw_offload *f)
+{
+    while (f->n_live) {
+        struct entry *e = f->live[--f->n_live];
+        offload_count(f, e);
+        free(e);
+    }
+}
+
 /* ------------------------------------------------------------------ entries that go on their own */
 
 void

@@ -3,6 +3,7 @@
 #include "state.h"
 
 #include <megaflow/cut.h>
+#include <megaflow/wire.h>
 
 #include <daemon/log.h>
 #include <daemon/machine-memory.h>
@@ -147,7 +148,8 @@ attach_behind(struct sw_offload *f, const struct sw_port *p)
     if (!n || n > PORT_RINGS_MAX)
         return;
     int ifindex = port_ifindex(s->from);
-    if (offload_port_add(f->o, ifindex, ring, n, why, sizeof why))
+    struct offload_wire wire;
+    if (offload_port_add(f->o, ifindex, sw_wire_of(f->sw, p, &wire), ring, n, why, sizeof why))
         log_notice(
             PORT,
             "port %u (%s): packets in its queues for what enters are not handled in the kernel: %s",
@@ -182,13 +184,16 @@ attach(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
     bool attached = sw_cutter_attach(sw, p);
-    if (!attached)
+    if (!attached) {
         offload_grow_now(f, p);
+        port_unblock(p->port);
+    }
     if (attached) {
         if (is_for_kernel(f, p))
             handle(f, p);
         f->n_ports++;
         loop_timer_set(f->tick, 0);
+        sw_wire_follow(sw, p, true);
     } else if (*p->uncut && is_for_kernel(f, p)) {
         log_notice(PORT, "port %u (%s): its packets are not handled in the kernel: %s", p->no,
                    p->name, p->uncut);
@@ -233,10 +238,27 @@ sw_offload_port_add(struct sw *sw, struct sw_port *p)
         attach(sw, p);
 }
 
+/* The switch ends, and the programs go on with the port's wire.  Only the workers have done with it. */
+static void
+leave_wired(struct sw_port *p)
+{
+    const struct port_shaper *s = port_shaper(p->port);
+    port_grow_settle(p->port);
+    port_set_done(p->port, NULL);
+    if (s)
+        port_set_done(s->from, NULL);
+    rcu_wait();
+}
+
 static void
 take_off(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
+    if (f->closing && sw_wire_has(sw, p->name)) {
+        leave_wired(p);
+        return;
+    }
+    sw_wire_follow(sw, p, false);
     sw_offload_forget_port(sw, p->no);
     sw_offload_settle(sw);
     if (!offload_port_has(f->o, p->link.ifindex))
@@ -430,6 +452,7 @@ sw_offload_open(struct sw *sw)
     else if (err)
         log_notice(SWITCH, "packets are not handled in the kernel: %s", why);
     if (err) {
+        sw_wires_refused(sw, why);
         sw_offload_free(sw);
         return sw_cutter_open(sw, NULL, why);
     }
@@ -449,8 +472,14 @@ sw_offload_stop(struct sw *sw)
         each_port(sw, sw_cutter_port_del);
     if (!f || f->closing)
         return;
+    bool complete = sw->dp.tables && sw->dp.groups && sw->dp.meters; /* else the start has failed */
+    if (sw->opt.n_wires && complete) {
+        sw_wires_take_over(sw);
+        sw_offload_settle(sw);
+        offload_leave_all(f);
+    }
     f->closing = true;
-    if (sw->dp.tables && sw->dp.groups && sw->dp.meters) /* the start may have failed before */
+    if (complete)
         sw_offload_settle(sw);
     each_port(sw, sw_offload_port_del);
     dp_set_kinds(&sw->dp, false, NULL);

@@ -107,6 +107,9 @@ struct sw_offload {
     struct entry **gone;                     /* withdrawn; programs may still use them */
     uint32_t n_live, n_gone, most;
 
+    uint64_t served; /* until when workers serve the ports that have a wire (wire.h) */
+    uint64_t wired;  /* frames that had gone by wires then */
+
     bool on; /* packets are looked up */
     bool closing;
     bool all;                             /* everything is to be withdrawn */
@@ -178,6 +181,8 @@ enum gone_why { GONE_CHANGED, GONE_AGED, GONE_SHARED, GONE_ALL };
 void offload_take_out(struct sw_offload *f, struct entry *e, enum gone_why why);
 void offload_finish(struct sw_offload *f);
 void offload_take_out_all(struct sw_offload *f);
+/* The switch ends, and the kernel goes on with them. */
+void offload_leave_all(struct sw_offload *f);
 
 /* Withdraws entries that nobody needs; those that a moved station makes wrong, and tells whether workers join segments. */
 void offload_age(struct sw_offload *f, uint64_t now);

@@ -54,28 +54,39 @@ find_filters(int ifindex)
     return found;
 }
 
-/* Ours or a killed predecessor's, and clsact if one of us made it and nobody else uses it. */
-static void
-remove_clsact(int ifindex, bool made)
+/* Ours or a predecessor's.  True: one of us had made clsact. */
+static bool
+remove_filters(int ifindex)
 {
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
+    bool made = false;
     for (struct found f; (f = find_filters(ifindex)).ours;) {
         LIBBPF_OPTS(bpf_tc_opts, opts, .handle = f.handle, .priority = f.ours);
         made |= f.handle == TC_MADE;
         if (bpf_tc_detach(&hook, &opts))
             break;
     }
-    hook.attach_point = (enum bpf_tc_attach_point)(BPF_TC_INGRESS | BPF_TC_EGRESS);
+    return made;
+}
+
+/* Also clsact if one of us made it and nobody else uses it. */
+static void
+remove_clsact(int ifindex, bool made)
+{
+    LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex,
+                .attach_point = (enum bpf_tc_attach_point)(BPF_TC_INGRESS | BPF_TC_EGRESS));
+    made |= remove_filters(ifindex);
     if (made && !tc_filters_there(ifindex))
         bpf_tc_hook_destroy(&hook);
 }
 
+/* Where a predecessor's is, the kernel exchanges the program at once. */
 static int
 attach_filter_at(struct offload *o, int ifindex, uint32_t pref, uint32_t handle)
 {
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
     LIBBPF_OPTS(bpf_tc_opts, opts, .handle = handle, .priority = pref,
-                .prog_fd = o->programs->ingress_fd);
+                .prog_fd = o->programs->ingress_fd, .flags = BPF_TC_F_REPLACE);
     return bpf_tc_attach(&hook, &opts);
 }
 
@@ -84,15 +95,18 @@ attach_clsact(struct offload *o, int ifindex)
 {
     struct offload_attached *a = offload_attached_at(o, ifindex);
     LIBBPF_OPTS(bpf_tc_hook, hook, .ifindex = ifindex, .attach_point = BPF_TC_INGRESS);
-    bool made_before = find_filters(ifindex).handle == TC_MADE;
     int err = bpf_tc_hook_create(&hook);
     if (err && err != -EEXIST)
         return err;
-    a->made_clsact = !err || made_before;
-    uint32_t others = find_filters(ifindex).others, handle = a->made_clsact ? TC_MADE : TC_HANDLE,
+    struct found left = find_filters(ifindex);
+    a->made_clsact = !err || left.handle == TC_MADE;
+    uint32_t others = left.others, handle = a->made_clsact ? TC_MADE : TC_HANDLE,
              pref = !others || others > TC_PRIORITY ? TC_PRIORITY
                     : others > 1                    ? others - 1
                                                     : 1;
+    if (left.ours && (!others || left.ours < others))
+        return attach_filter_at(o, ifindex, left.ours, left.handle);
+    remove_filters(ifindex);
     err = attach_filter_at(o, ifindex, pref, handle);
     if (err) /* another kind of filter has the place */
         err = attach_filter_at(o, ifindex, TC_LAST, handle);
@@ -152,7 +166,7 @@ attach_tc(struct offload *o, int ifindex)
         return 0;
     a->link = -1;
     a->made_clsact = false;
-    if (o->programs->clsact_only)
+    if (o->programs->clsact_only || a->wired)
         return attach_clsact(o, ifindex);
     remove_clsact(ifindex, false); /* a killed predecessor's */
     a->link = bpf_link_create(o->programs->ingress_fd, ifindex,
@@ -198,16 +212,20 @@ forget_front(struct offload_attached *a)
 }
 
 int
-offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
-                 size_t why_len)
+offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire, const int *ring,
+                 unsigned n, char *why, size_t why_len)
 {
     struct offload_port *p = offload_port_place(o, ifindex);
+    struct offload_attached *a = offload_attached_at(o, ifindex);
     if (ifindex <= 0 || p->ifindex) {
         snprintf(why, why_len, "interface %d has the place of another one", ifindex);
         return -EBUSY;
     }
     *p = (struct offload_port){.ifindex = (uint32_t)ifindex};
-    forget_front(offload_attached_at(o, ifindex));
+    a->wired = wire != NULL;
+    if (wire)
+        p->wire = *wire;
+    forget_front(a);
     int err = attach_tc(o, ifindex);
     if (err) {
         snprintf(why, why_len, "tc: %s", strerror(-err));
@@ -223,6 +241,17 @@ offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, ch
     }
     store_release(&p->ready, 1);
     return 0;
+}
+
+void
+offload_port_rewire(struct offload *o, int ifindex, const struct offload_wire *wire)
+{
+    struct offload_port *p = offload_port_place(o, ifindex);
+    if (!offload_port_has(o, ifindex))
+        return;
+    store_relaxed(&p->wire.priority, wire->priority);
+    store_relaxed(&p->wire.alone, wire->alone);
+    store_release(&p->wire.to, wire->to);
 }
 
 int

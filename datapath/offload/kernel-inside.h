@@ -15,7 +15,8 @@ struct bpf_object;
 struct offload_attached {
     int link; /* of tcx, which goes with the process; -1: it is a filter of clsact */
     bool made_clsact;
-    int left; /* the interface that still has the program although it is no port; 0: none */
+    bool wired; /* it has a wire, though the other end may be absent */
+    int left;   /* the interface that still has the program although it is no port; 0: none */
 
     /* Somebody in front of the program takes frames (kernel-front.c). */
     uint64_t unclaimed;          /* of the port's verdicts, as of the last look */
@@ -27,7 +28,7 @@ struct offload_attached {
 struct offload_programs {
     struct bpf_object *obj;
     int filter_fd, ingress_fd, again_fd;
-    bool clsact_only;                          /* what is attached must survive the process */
+    bool clsact_only;                          /* what is attached must survive a kill */
     struct offload_attached at[OFFLOAD_PORTS]; /* by the port's place */
     int again_link; /* of tcx, where segments come back; -1: none, or a filter */
 };

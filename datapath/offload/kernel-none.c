@@ -18,10 +18,15 @@ offload_close(struct offload *o)
 }
 
 int
-offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
-                 size_t why_len)
+offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire, const int *ring,
+                 unsigned n, char *why, size_t why_len)
 {
     return -EOPNOTSUPP;
+}
+
+void
+offload_port_rewire(struct offload *o, int ifindex, const struct offload_wire *wire)
+{
 }
 
 int

@@ -226,11 +226,10 @@ offload_close(struct offload *o)
 {
     if (!o)
         return;
-    offload_turn(o, false);
     if (o->programs)
         offload_cut_by(o, 0, 0);
     for (uint32_t i = 0; o->programs && i < OFFLOAD_PORTS; i++)
-        if (o->m.port[i].ifindex)
+        if (o->m.port[i].ifindex && !o->programs->at[i].wired)
             offload_port_del(o, (int)o->m.port[i].ifindex, false);
     if (o->programs)
         unload(o->programs, &o->m);

@@ -486,7 +486,7 @@ offload_counts(const struct offload *o)
     for (uint32_t i = 0; i < o->m.n_cpus; i++) {
 #define ADD_COUNT(name) sum.name += counter_read((const uint64_t *)&o->m.cpu[i].name);
         OFFLOAD_COUNTS(ADD_COUNT)
-        OFFLOAD_SUPER_COUNTS(ADD_COUNT)
+        OFFLOAD_MORE_COUNTS(ADD_COUNT)
     }
     for (unsigned i = 0; i < OFFLOAD_MASKS; i++)
         sum.masks += o->m.control->mask[i].used != 0;
@@ -522,6 +522,12 @@ offload_alive(struct offload *o, uint64_t now)
 {
     if (o->linger_ns)
         wide_store_release((uint64_t *)&o->m.control->linger, now + o->linger_ns);
+}
+
+void
+offload_serve(struct offload *o, uint64_t until)
+{
+    wide_store_release((uint64_t *)&o->m.control->served, until);
 }
 
 struct probes

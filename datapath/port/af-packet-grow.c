@@ -13,7 +13,6 @@
 #include <shared/rcu.h>
 
 #include <errno.h>
-#include <linux/filter.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
@@ -34,16 +33,6 @@ struct port_growing {
     unsigned n;
     struct rx_ring *ring[PORT_RINGS_MAX], *old[PORT_RINGS_MAX];
 };
-
-/* ------------------------------------------------------------------ filters that drop all */
-
-static int
-block(const struct rx_ring *r)
-{
-    struct sock_filter none = {.code = BPF_RET | BPF_K};
-    struct sock_fprog prog = {.len = 1, .filter = &none};
-    return setsockopt(r->fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) ? -errno : 0;
-}
 
 static void
 unblock(const struct rx_ring *r)
@@ -74,7 +63,7 @@ make(struct port_growing *g)
         if (!err && g->ring[i]->bytes <= g->old[i]->bytes) /* memory is in pieces */
             err = -ENOMEM;
         if (!err)
-            err = block(g->ring[i]);
+            err = packet_ring_block(g->ring[i]);
         if (!err)
             err = packet_ring_bind(g->port, g->ring[i], g->port->config.ifindex, true, NULL, 0);
     }
@@ -101,7 +90,7 @@ grow(void *arg)
         return NULL;
     kernel_grace_period();
     for (unsigned i = 0; i < g->n; i++)
-        block(g->old[i]);
+        packet_ring_block(g->old[i]);
     kernel_grace_period();
     for (unsigned i = 0; i < g->n; i++)
         store_release(&g->old[i]->ended, true);
@@ -242,7 +231,7 @@ port_grow_move(struct port *p, bool filtered)
     struct port_growing *g = p->growing;
     for (unsigned i = 0; i < g->n; i++) {
         if (!filtered) {
-            block(g->old[i]);
+            packet_ring_block(g->old[i]);
             unblock(g->ring[i]);
         }
         g->ring[i]->before = g->old[i];

@@ -4,6 +4,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <linux/filter.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
 #include <stdlib.h>
@@ -171,10 +172,20 @@ packet_ring_wanted(const struct port *p, bool grown)
 }
 
 int
+packet_ring_block(const struct rx_ring *r)
+{
+    struct sock_filter none = {.code = BPF_RET | BPF_K};
+    struct sock_fprog prog = {.len = 1, .filter = &none};
+    return setsockopt(r->fd, SOL_SOCKET, SO_ATTACH_FILTER, &prog, sizeof prog) ? -errno : 0;
+}
+
+int
 packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
                  size_t why_len)
 {
     int err;
+    if (p->config.blocked && (err = packet_ring_block(r)))
+        return backend_error(why, why_len, -err, "SO_ATTACH_FILTER");
     if ((err = packet_bind(r->fd, ifindex, ETH_P_ALL)))
         return backend_error(why, why_len, -err, "bind");
     if ((err = join_promiscuous(r->fd, ifindex)))

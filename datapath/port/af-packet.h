@@ -53,6 +53,8 @@ int packet_bind(int fd, int ifindex, uint16_t protocol);
 unsigned packet_rings(const struct port *p);
 /* Its rings as they are to be; with all memory that the port may have, or with what it begins with. */
 struct packet_ring_want packet_ring_wanted(const struct port *p, bool grown);
+/* A filter drops all that it would get, until it gets another one. */
+int packet_ring_block(const struct rx_ring *r);
 /* From now on the ring receives what comes in by the interface. */
 int packet_ring_bind(const struct port *p, struct rx_ring *r, int ifindex, bool grown, char *why,
                      size_t why_len);

@@ -4,6 +4,7 @@
 #include "backend.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 /* Each ring once: without fanout all workers share the first one's. */
 static unsigned
@@ -20,6 +21,15 @@ port_rx_sockets(const struct port *p, int *fd, unsigned max)
     for (unsigned i = 0; i < n && i < max; i++)
         fd[i] = p->backend->rx_fd(&p->worker[i]);
     return n;
+}
+
+void
+port_unblock(struct port *p)
+{
+    int fd[PORT_RINGS_MAX], zero = 0;
+    unsigned n = p->config.blocked ? port_rx_sockets(p, fd, PORT_RINGS_MAX) : 0;
+    for (unsigned i = 0; i < n && i < PORT_RINGS_MAX; i++)
+        setsockopt(fd[i], SOL_SOCKET, SO_DETACH_FILTER, &zero, sizeof zero);
 }
 
 void

@@ -2,6 +2,7 @@
 /* Adding and removing ports. */
 #include "port-attach.h"
 
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <queues/port-queues.h>
 
@@ -141,7 +142,8 @@ sw_ports_close_all(struct sw *sw)
         if (!sw->ports[no])
             continue;
         struct qos_error e = {0};
-        if (!sw->opt.qos_keep && remove_queues(sw, no, &e))
+        if (!sw->opt.qos_keep && !sw_wire_keeps_queues(sw, sw->ports[no]->name) &&
+            remove_queues(sw, no, &e))
             log_warning(QOS, "port %u (%s): its queues stay on the interface: %s", (unsigned)no,
                         sw->ports[no]->name, e.text);
         qos_port_remove(sw->qos, no, false, NULL);

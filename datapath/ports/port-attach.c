@@ -5,6 +5,7 @@
 #include "port-owner.h"
 
 #include <megaflow/megaflow.h>
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <queues/latency.h>
 
@@ -163,6 +164,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                             .files = p->files,
                             .n_workers = sw->dp.n_workers,
                             .grows = sw_offload_is_for(sw, p->name),
+                            .blocked = sw_wire_has(sw, p->name),
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);

@@ -117,7 +117,7 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
     if (p->files)
         p->link.flags = config & OFPPC_PORT_DOWN ? IFF_RUNNING : IFF_RUNNING | IFF_UP;
     else if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {
-        int err = qos_link_set_up(sw->link, p->link.ifindex, !(config & OFPPC_PORT_DOWN));
+        int err = qos_link_set_flag(sw->link, p->link.ifindex, IFF_UP, !(config & OFPPC_PORT_DOWN));
         if (err)
             return refused_by_kernel(p, err);
         struct qos_link_info now;

@@ -40,7 +40,7 @@ stop(void *ctx)
     struct kernel_plan *k = ctx;
     struct qos *qos = k->sw->qos;
     enum qos_progress p = QOS_COMMIT_AGREED;
-    if (k->sw->opt.qos_keep) {
+    if (k->sw->opt.qos_keep || k->sw->opt.n_wires) {
         if (!k->work->onward)
             qos_commit_revert(qos);
         do

@@ -57,6 +57,7 @@ put_kernel(struct of_wr *d, const struct sw *sw)
     put(d, "kernel_", "masks", n.kernel.masks);
 #define PUT_KERNEL(name) put(d, "kernel_", #name, n.kernel.name);
     OFFLOAD_COUNTS(PUT_KERNEL)
+    put(d, "kernel_", "wired", n.kernel.wired);
 #define PUT_OFFLOAD(name) put(d, "kernel_", #name, n.name);
     SW_OFFLOAD_COUNTS(PUT_OFFLOAD)
     for (unsigned i = 1; i < SW_OFFLOAD_N; i++)

@@ -5,6 +5,7 @@
 #include <daemon/machine-memory.h>
 #include <megaflow/cut.h>
 #include <megaflow/megaflow.h>
+#include <megaflow/wire.h>
 #include <oflib/text.h>
 #include <ports/ports.h>
 
@@ -113,6 +114,17 @@ put_owners(struct status *s, struct sw *sw)
             line(s, "port.%u.shared-with=%s", (unsigned)p->no, owner);
 }
 
+/* Only of ports that have a wire. */
+static void
+put_wires(struct status *s, const struct sw *sw)
+{
+    char text[SW_WIRE_TEXT];
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (sw_wire_text(sw, p, text, sizeof text))
+            line(s, "port.%u.fail-to-wire=%s", (unsigned)p->no, text);
+}
+
 /* Only of ports that lose some of what hosts may send. */
 static void
 put_losses(struct status *s, const struct sw *sw)
@@ -174,6 +186,7 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_switch(&s, sw);
     put_owners(&s, sw);
     put_losses(&s, sw);
+    put_wires(&s, sw);
     put_refused(&s, sw);
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);

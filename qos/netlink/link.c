@@ -155,7 +155,7 @@ qos_link_cutter_del(struct qos_link *l, const struct qos_link_cutter *c)
 }
 
 int
-qos_link_set_up(struct qos_link *l, int ifindex, bool up)
+qos_link_set_flag(struct qos_link *l, int ifindex, unsigned flag, bool on)
 {
     if (ifindex <= 0)
         return -ENODEV; /* LCOV_EXCL_LINE: luck: the interface goes at once */
@@ -163,6 +163,6 @@ qos_link_set_up(struct qos_link *l, int ifindex, bool up)
     if (!link)
         return -ENOMEM;
     rtnl_link_set_ifindex(link, ifindex);
-    (up ? rtnl_link_set_flags : rtnl_link_unset_flags)(link, IFF_UP);
+    (on ? rtnl_link_set_flags : rtnl_link_unset_flags)(link, flag);
     return netlink_link_set(&l->nl, link, 0, NULL);
 }

@@ -190,7 +190,7 @@ ask_link(uint8_t n)
     case 0: qos_link_get_by_name(links, "d1", &info); break;
     case 1: qos_link_get_stats(links, IFINDEX, &info.stats); break;
     case 2: ask_uppers(); break;
-    default: qos_link_set_up(links, IFINDEX, n & 4); break;
+    default: qos_link_set_flag(links, IFINDEX, IFF_UP, n & 4); break;
     }
 }
 

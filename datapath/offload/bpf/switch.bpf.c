@@ -115,6 +115,15 @@ is_to_be_cut(struct __sk_buff *skb, const struct offload_control *c, const struc
            (!c->uso && layers_of(skb, TYPE_ETH, 0) >> 32 == PROTO(PROTO_UDP));
 }
 
+/* Has the port a wire, and does nobody serve it (offload_serve)?  To be asked for each frame: the coarse clock is
+ * some ms late, and costs a load. */
+static __always_inline int
+is_unserved(const struct offload_control *c, const struct offload_port *p)
+{
+    return p && *(const volatile __u32 *)&p->wire.to &&
+           bpf_ktime_get_coarse_ns() > *(const volatile __u64 *)&c->served;
+}
+
 /* Two rings have the filter while a larger one takes the other's place.  Who comes first takes the frame; then
  * comes the program at tc. */
 static __always_inline int
@@ -138,9 +147,12 @@ ofqos_filter(struct __sk_buff *skb)
         return 0;
     if (cpu->owed)
         give_up(cpu);
-    cpu->ran = skb->ifindex;
+    cpu->ran = 0;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
+    if (is_unserved(c, p))
+        return 0;
+    cpu->ran = skb->ifindex;
     __u32 where = 0;
     __s64 id = -1;
     if (is_ours(c, p) && p) {
@@ -338,11 +350,13 @@ is_for(const struct offload_cpu *cpu, struct __sk_buff *skb, __u32 magic)
            cpu->hash == skb->hash;
 }
 
-/* Does nobody read the ring any more, and did the switch say that its entries go on for a while
- * (linger_ns)? */
+/* Nobody reads the ring any more: did the switch say that its entries go on, for a while (linger_ns) or with
+ * the port's wire? */
 static __always_inline int
-is_orphan(const struct offload_control *c)
+goes_on(const struct offload_control *c, const struct offload_port *p)
 {
+    if (p->wire.to)
+        return !p->wire.alone;
     return c->linger && bpf_ktime_get_ns() < c->linger;
 }
 
@@ -352,7 +366,7 @@ find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offlo
     struct offload_port *p = port_of(skb->ifindex);
     struct frame f = {};
     __u32 id = 0;
-    if (!is_ours(c, p) || !p || !parse(skb, &f))
+    if (!is_ours(c, p) || !p || !goes_on(c, p) || !parse(skb, &f))
         return 0;
     struct offload_entry *e = find(&f.key, &id);
     cpu->entry = id;
@@ -373,7 +387,10 @@ pass(struct __sk_buff *skb, struct offload_cpu *cpu, int ran, int owed)
     }
 }
 
-/* False: there is no verdict.  Puts it into the processor's memory even if cb had it: to the
+/* The frame's way from here. */
+enum { USER_SPACE, KERNEL, NOBODY };
+
+/* Puts the verdict into the processor's memory even if cb had it: to the
  * verifier, what is read from there is any number, so it looks at what follows only once. */
 static __always_inline int
 take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *cpu)
@@ -385,14 +402,28 @@ take_verdict(struct __sk_buff *skb, struct offload_control *c, struct offload_cp
     if (skb->cb[CB_MAGIC] == c->magic && skb->cb[CB_IFINDEX] == skb->ifindex) {
         cpu->entry = skb->cb[CB_ENTRY];
         cpu->where = skb->cb[CB_WHERE];
-        return 1;
+        return KERNEL;
     }
-    if (is_for(cpu, skb, c->magic))
-        return 1;
-    if (!ran && is_orphan(c))
-        return find_orphan(skb, c, cpu);
+    if (is_for(cpu, skb, c->magic) || (!ran && find_orphan(skb, c, cpu)))
+        return KERNEL;
     pass(skb, cpu, ran, owed);
-    return 0;
+    return ran ? USER_SPACE : NOBODY;
+}
+
+/* As if both ports were one cable.  The host gets what is for it, as always. */
+static __noinline int
+wire(struct __sk_buff *skb, struct offload_cpu *cpu)
+{
+    struct offload_port *p = port_of(skb->ifindex);
+    if (!p || !p->wire.to)
+        return TC_ACT_UNSPEC;
+    COUNT(cpu, wired);
+    if (is_for_host(skb, p)) {
+        queue_copy(skb, p->wire.to, p->wire.priority);
+        return TC_ACT_UNSPEC;
+    }
+    skb->priority = p->wire.priority;
+    return bpf_redirect(p->wire.to, 0);
 }
 
 /* The kernel cuts the super-packet where it sends it by that interface.  Behind it, ofqos_again brings the segments
@@ -425,8 +456,9 @@ ofqos_ingress(struct __sk_buff *skb)
     struct offload_cpu *cpu = this_cpu();
     if (!c || !cpu)
         return TC_ACT_UNSPEC;
-    if (!take_verdict(skb, c, cpu))
-        return TC_ACT_UNSPEC;
+    int way = take_verdict(skb, c, cpu);
+    if (way != KERNEL)
+        return way == NOBODY ? wire(skb, cpu) : TC_ACT_UNSPEC;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
     if (*(volatile __u32 *)&cpu->entry == OFFLOAD_CUT)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports come and go without memory: what workers read is never freed. */
 #include <megaflow/megaflow.h>
+#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <queues/latency.h>
 #include <switch/switch.h>
@@ -157,6 +158,12 @@ sw_offload_is_for(const struct sw *of, const char *name)
     return false;
 }
 
+bool
+sw_wire_has(const struct sw *of, const char *name)
+{
+    return false;
+}
+
 void
 sw_offload_port_add(struct sw *of, struct sw_port *p)
 {
@@ -235,7 +242,7 @@ qos_link_get_by_index(struct qos_link *l, int ifindex, struct qos_link_info *out
 }
 
 int
-qos_link_set_up(struct qos_link *l, int ifindex, bool up)
+qos_link_set_flag(struct qos_link *l, int ifindex, unsigned flag, bool on)
 {
     return 0;
 }

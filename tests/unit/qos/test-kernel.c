@@ -566,7 +566,7 @@ link_and_watch(void **state)
     assert_int_equal(qos_link_get_by_index(links, 9999, &info), -ENODEV);
     assert_int_equal(qos_link_get_stats(links, link1.ifindex, &stats), 0);
     assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
-    assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
+    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, true), 0);
     assert_int_equal(qos_link_get_by_index(links, link1.ifindex, &info), 0);
     assert_true(info.flags & IFF_UP);
     OK("htb", "cmd=add,port=1,class=10,rate=1mbit");
@@ -579,7 +579,7 @@ link_and_watch(void **state)
         changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex &&
                    !strcmp(seen[i].name, "d1");
     assert_true(changed > 0);
-    assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
+    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, false), 0);
     qos_link_monitor_close(w);
 }
 
@@ -591,7 +591,7 @@ lost_events(void **state)
     unsigned lost = 0;
     assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
     for (unsigned i = 0; i < 10000; i++)
-        assert_int_equal(qos_link_set_up(links, link1.ifindex, i % 2 == 0), 0);
+        assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, i % 2 == 0), 0);
     struct pollfd p = {qos_link_monitor_fd(w), POLLIN, 0};
     while (poll(&p, 1, 0) == 1) {
         n_seen = 0;
@@ -601,10 +601,10 @@ lost_events(void **state)
     }
     assert_int_equal(lost, 1);
     n_seen = 0;
-    assert_int_equal(qos_link_set_up(links, link1.ifindex, true), 0);
+    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, true), 0);
     assert_int_equal(qos_link_monitor_read(w), 0);
     assert_true(n_seen > 0 && seen[0].kind == QOS_LINK_CHANGED);
-    assert_int_equal(qos_link_set_up(links, link1.ifindex, false), 0);
+    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, false), 0);
     qos_link_monitor_close(w);
 }
 

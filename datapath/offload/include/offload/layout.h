@@ -120,6 +120,7 @@ struct offload_control {
     __u32 cut_by;  /* interface that cuts super-packets; 0: there is none */
     __u32 uso;     /* rings take UDP's super-packets */
     __u64 linger;  /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
+    __u64 served;  /* the same: until then the process serves the ports that have a wire */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     __u64 order; /* of their places, four bits each, the first one lowest */
     struct offload_mask mask[OFFLOAD_MASKS];
@@ -137,10 +138,11 @@ struct offload_control {
     C(no_verdict) /* that reached the program at tc without a verdict */                           \
     C(failed)     /* lost, because an edit or a copy failed: no memory */
 
-/* Of super-packets that no ring takes. */
-#define OFFLOAD_SUPER_COUNTS(C)                                                                    \
-    C(cut)   /* they come again as their segments */                                               \
-    C(uncut) /* lost: there was nothing to cut them */
+/* The same, which STATS_CACHE doesn't tell. */
+#define OFFLOAD_MORE_COUNTS(C)                                                                     \
+    C(cut)   /* super-packets that no ring takes: they come again as their segments */             \
+    C(uncut) /* the same, lost: there was nothing to cut them */                                   \
+    C(wired) /* frames that left by the wire, as nobody served the port */
 
 /* Where a packet's headers are now, while it is edited. */
 struct offload_at {
@@ -158,13 +160,20 @@ struct offload_cpu {
     __u32 ran; /* the filter has seen the packet that comes to tc next: of this interface */
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
-    OFFLOAD_SUPER_COUNTS(OFFLOAD_COUNT_MEMBER)
+    OFFLOAD_MORE_COUNTS(OFFLOAD_COUNT_MEMBER)
 } __attribute__((aligned(128)));
 
 /* Frames that the host may want although they are for another station.  Those for the port's own address,
  * broadcasts and multicasts it may always want. */
 #define OFFLOAD_HOST_ALL    1 /* all: something above the port may take any (a bridge, a macvlan) */
 #define OFFLOAD_HOST_TAGGED 2 /* those with a VLAN tag: there are VLAN interfaces */
+
+/* Where a port's frames go while nobody serves it: the process has ended, hangs, or is not ready yet. */
+struct offload_wire {
+    __u32 to;       /* interface; 0: there is none */
+    __u32 priority; /* their skb->priority */
+    __u32 alone;    /* also those that there is an entry for */
+};
 
 struct offload_port {
     __u32 ifindex;   /* 0: the place is free */
@@ -174,7 +183,8 @@ struct offload_port {
     __u64 passed;    /* packets to user space */
     __u64 unclaimed; /* verdicts that no program used: their frames are lost */
     __u32 moving;    /* two rings have the filter (offload_port_move) */
-    __u32 zero1[7];
+    struct offload_wire wire;
+    __u32 zero1[4];
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };

@@ -33,14 +33,20 @@ uint32_t offload_entries_default(uint64_t memory, uint32_t processors);
 /* Loads the programs.  Returns -errno (-EOPNOTSUPP: not in this build), and a sentence in `why`. */
 int offload_open(const struct offload_options *opt, struct offload **out, char *why,
                  size_t why_len);
-void offload_close(struct offload *o); /* takes everything off the interfaces; NULL is allowed */
+/* Takes everything off the interfaces, but for ports that have a wire.  NULL is allowed. */
+void offload_close(struct offload *o);
 
 /* ------------------------------------------------------------------ ports */
 
 /* Begins to handle what comes in by the interface.  ring: the port's receive sockets, which get
- * our filter.  -errno, and a sentence in `why`: the port stays as it was. */
-int offload_port_add(struct offload *o, int ifindex, const int *ring, unsigned n, char *why,
-                     size_t why_len);
+ * our filter.  wire: where its frames go while nobody serves it (offload_serve); then the program stays on the
+ * interface when the process ends, and takes the place of one that a former process has left, without a
+ * frame in between that neither sees.  NULL: the port has no wire.  -errno, and a sentence in `why`: the port
+ * stays as it was. */
+int offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire,
+                     const int *ring, unsigned n, char *why, size_t why_len);
+/* The other end has come (again), or has gone (to: 0). */
+void offload_port_rewire(struct offload *o, int ifindex, const struct offload_wire *wire);
 /* From now on the frames go to these sockets, in the place of the first ones, which keep their filter until
  * offload_port_moved.  The sockets are to be bound later than those, and to get nothing before.  -EAGAIN: the
  * port is not ready.  Another -errno: close them. */
@@ -157,6 +163,9 @@ void offload_turn(struct offload *o, bool on);
 
 /* The process lives: to be called at least each half second while linger_ns is not 0. */
 void offload_alive(struct offload *o, uint64_t now);
+/* Workers serve ports that have a wire until then (loop_clock); before the first call, and after that time, their
+ * frames go by their wires. */
+void offload_serve(struct offload *o, uint64_t until);
 
 /* ------------------------------------------------------------------ meters */
 
@@ -175,7 +184,7 @@ struct probes offload_probes(const struct offload *o);
 /* Summed over processors. */
 struct offload_counts {
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
-    OFFLOAD_SUPER_COUNTS(OFFLOAD_COUNT_MEMBER)
+    OFFLOAD_MORE_COUNTS(OFFLOAD_COUNT_MEMBER)
     uint64_t entries, masks;
 };
 struct offload_counts offload_counts(const struct offload *o);

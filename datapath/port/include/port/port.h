@@ -65,8 +65,9 @@ struct port_config {
                          * one of them does.  All may send. */
     size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
     bool grows;          /* it begins with less, and a larger ring may come (port_grow) */
-    size_t slot_bytes;   /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
-    bool no_rx, no_tx;   /* one direction only ("packet") */
+    bool blocked; /* its rings get nothing until they have the switch's filter, or port_unblock */
+    size_t slot_bytes; /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
+    bool no_rx, no_tx; /* one direction only ("packet") */
     const struct port_files *files; /* of "file"; they outlive the port */
 };
 
@@ -123,6 +124,8 @@ bool port_takes_uso(void);
 /* The receive sockets, one a ring: how many there are, at most `max` of them in fd.  0: the backend has
  * no such sockets. */
 unsigned port_rx_sockets(const struct port *p, int *fd, unsigned max);
+
+void port_unblock(struct port *p); /* after port_config.blocked */
 
 /* From now on the port adds to *done, atomically, the frames that it is done with.  Workers add
  * those that went back to the ring, dropped and skipped ones too, once a batch and after what the

@@ -57,6 +57,14 @@ struct sw_offload_options {
 
 enum { SW_OFFLOAD_OFF, SW_OFFLOAD_AUTO };
 
+#define SW_WIRES_MAX 16
+
+/* Two ports that forward to each other while nobody serves them (megaflow/wire.h). */
+struct sw_wire {
+    char end[2][IFNAMSIZ];
+    bool unshaped; /* past their queues */
+};
+
 struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
@@ -65,6 +73,8 @@ struct sw_options {
     uint32_t cache_entries; /* of each worker; 0: no cache */
     unsigned busy_poll_us;  /* AWAKE_AUTO, or how long workers stay awake for a packet */
     struct sw_offload_options offload;
+    struct sw_wire wire[SW_WIRES_MAX];
+    unsigned n_wires;
     const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap; NULL: none */
     bool force;             /* take interfaces that others have, too */

@@ -48,8 +48,8 @@ int qos_link_get_by_index(struct qos_link *l, int ifindex, struct qos_link_info 
 /* Only the counters, without ethtool's system calls. */
 int qos_link_get_stats(struct qos_link *l, int ifindex, struct qos_link_stats *out);
 
-/* IFF_UP on or off. */
-int qos_link_set_up(struct qos_link *l, int ifindex, bool up);
+/* A flag on or off: IFF_UP, IFF_PROMISC. */
+int qos_link_set_flag(struct qos_link *l, int ifindex, unsigned flag, bool on);
 
 /* A pair of virtual interfaces: a super-packet that is sent by tx comes in by rx as its segments.  Named for
  * the interface of this index; a pair that was left behind is replaced.  -errno, and a sentence in
