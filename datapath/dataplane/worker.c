@@ -99,6 +99,7 @@ run_job(struct worker *w, struct packet_out_job *job)
                            .len = job->len,
                            .wire_len = job->len,
                            .headroom = PACKET_HEADROOM,
+                           .inside = dp_inside(w->dp, job->in_port),
                            .pool = pool};
         memcpy(p.data, job->data, job->len);
         packet_parse(&p, job->in_port);

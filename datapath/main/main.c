@@ -192,6 +192,8 @@ make_switch(struct process *p)
     const struct wanted *wanted = &p->config.now->wanted;
     memcpy(main_options.sw.wire, wanted->wire, sizeof wanted->wire);
     main_options.sw.n_wires = wanted->n_wires;
+    memcpy(main_options.sw.inside, wanted->inside, sizeof wanted->inside);
+    main_options.sw.n_inside = wanted->n_inside;
     if (sw_new(&main_options.sw, &p->sw, why, sizeof why))
         daemon_die("%s", why);
     p->config.running.sw = p->sw;

@@ -195,6 +195,10 @@ static const struct daemon_option options[] = {
      "--port=IF,trunk=VLAN:VLAN",
      "all VLANs, with their tags", OPTION_LIST, .section = "port", .key = "trunk",
      .apply = apply_ports},
+    {"port-inside", 0, "IF:KIND[:KIND]",
+     "what comes in by the port in PPPoE sessions (pppoe) or behind MPLS labels (mpls) matches as the IP packet in it; "
+     "its frames keep their headers",
+     "tables see PPPoE and MPLS", OPTION_LIST, .section = "port", .key = "inside"},
     {"datapath-id", 'd', "ID", "12 or 16 hexadecimal digits",
      "the first interface's address, or 1 without interfaces", OPTION_CALL(take_datapath_id)},
     {"local-port", 'L', "NAME", "make a tap interface of this name the port OFPP_LOCAL", NULL,

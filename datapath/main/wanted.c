@@ -303,6 +303,7 @@ wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_optio
     for (const struct daemon_setting *t = NULL; (t = daemon_settings_next(s, "port-offload", t));)
         take_offload(w, t);
     wanted_make_wires(w);
+    wanted_make_inside(w);
     check_connections(w, "listen", true);
     check_connections(w, "controller", false);
     if (must_exist && !options->socket && !daemon_settings_next(s, "listen", NULL) &&

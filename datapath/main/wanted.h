@@ -36,6 +36,9 @@ struct wanted {
     struct sw_wire wire[SW_WIRES_MAX];
     unsigned n_wires;
 
+    struct sw_inside inside[SW_INSIDE_MAX];
+    unsigned n_inside;
+
     struct wanted_queues {
         const char *port; /* its name */
         const struct daemon_setting *at;
@@ -77,9 +80,10 @@ const struct wanted_map *wanted_find_map(const struct wanted *w, const char *set
 size_t wanted_port_name(const char *value);
 void wanted_make_vlans(struct wanted *w);
 
-/* -------------------------------------------------------------- wanted-wires.c */
+/* -------------------------------------------------------------- wanted-port.c */
 
 void wanted_make_wires(struct wanted *w); /* when all ports are there */
+void wanted_make_inside(struct wanted *w);
 
 /* -------------------------------------------------------------- wanted-slices.c */
 

@@ -222,8 +222,8 @@ sw_cutter_attach(struct sw *sw, struct sw_port *p)
     if (!n || n > PORT_RINGS_MAX)
         return false;
     struct offload_wire wire;
-    return !offload_port_add(c->o, p->link.ifindex, sw_wire_of(sw, p, &wire), ring, n, p->uncut,
-                             sizeof p->uncut);
+    const struct offload_port_config config = {sw_wire_of(sw, p, &wire), port_inside(p->port)};
+    return !offload_port_add(c->o, p->link.ifindex, &config, ring, n, p->uncut, sizeof p->uncut);
 }
 
 void

@@ -149,7 +149,8 @@ attach_behind(struct sw_offload *f, const struct sw_port *p)
         return;
     int ifindex = port_ifindex(s->from);
     struct offload_wire wire;
-    if (offload_port_add(f->o, ifindex, sw_wire_of(f->sw, p, &wire), ring, n, why, sizeof why))
+    const struct offload_port_config c = {sw_wire_of(f->sw, p, &wire), port_inside(p->port)};
+    if (offload_port_add(f->o, ifindex, &c, ring, n, why, sizeof why))
         log_notice(
             PORT,
             "port %u (%s): packets in its queues for what enters are not handled in the kernel: %s",

@@ -212,8 +212,8 @@ forget_front(struct offload_attached *a)
 }
 
 int
-offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire, const int *ring,
-                 unsigned n, char *why, size_t why_len)
+offload_port_add(struct offload *o, int ifindex, const struct offload_port_config *c,
+                 const int *ring, unsigned n, char *why, size_t why_len)
 {
     struct offload_port *p = offload_port_place(o, ifindex);
     struct offload_attached *a = offload_attached_at(o, ifindex);
@@ -221,10 +221,10 @@ offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire
         snprintf(why, why_len, "interface %d has the place of another one", ifindex);
         return -EBUSY;
     }
-    *p = (struct offload_port){.ifindex = (uint32_t)ifindex};
-    a->wired = wire != NULL;
-    if (wire)
-        p->wire = *wire;
+    *p = (struct offload_port){.ifindex = (uint32_t)ifindex, .inside = c->inside};
+    a->wired = c->wire != NULL;
+    if (c->wire)
+        p->wire = *c->wire;
     forget_front(a);
     int err = attach_tc(o, ifindex);
     if (err) {

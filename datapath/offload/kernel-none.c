@@ -18,8 +18,8 @@ offload_close(struct offload *o)
 }
 
 int
-offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire, const int *ring,
-                 unsigned n, char *why, size_t why_len)
+offload_port_add(struct offload *o, int ifindex, const struct offload_port_config *c,
+                 const int *ring, unsigned n, char *why, size_t why_len)
 {
     return -EOPNOTSUPP;
 }

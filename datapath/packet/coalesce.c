@@ -5,8 +5,8 @@
  * number, length and checksum.  They have one payload size (the last may be shorter), right
  * checksums, no flags but ACK and, in the last one, PSH, and IPv4 ids that count up by one.
  *
- * MPLS labels and PBB tags may be in front of IP: they are the same in all segments.  Segments
- * in IP tunnels stay single, because no action takes a tunnel off, and sending would cut them
+ * MPLS labels and PBB tags may be in front of IP: they are the same in all segments.  Segments in PPPoE,
+ * which Linux doesn't cut, or in IP tunnels stay single, because no action takes a tunnel off, and sending would cut them
  * again. */
 #include "layers.h"
 
@@ -85,7 +85,7 @@ find_tcp(const struct packet *p, struct segment *s)
 {
     if (!p->l4)
         return find_inside(p, s);
-    if (p->key.ip_proto != PROTO_TCP || p->fragment)
+    if (p->key.ip_proto != PROTO_TCP || p->fragment || packet_is_inside(p))
         return false;
     s->l3 = p->l3;
     s->l4 = p->l4;

@@ -297,7 +297,8 @@ packet_set_field(struct packet *p, enum oxm_field f, const uint8_t *value)
     uint32_t at = header_at(p, e->has);
     if (at == NONE)
         at = header_at(p, (++e)->has);
-    if (at == NONE || !memcmp(key_field(&p->key, f), value, row->bytes))
+    bool hidden = f == OXM_eth_type && packet_is_inside(p); /* it is not IP's own */
+    if (at == NONE || hidden || !memcmp(key_field(&p->key, f), value, row->bytes))
         return 0;
     if (!packet_own(p, 0))
         return EDIT_DROP(no_memory);

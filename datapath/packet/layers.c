@@ -6,7 +6,7 @@
 /* ------------------------------------------------------------------ finding them */
 
 /* What lies at `at`. */
-enum step { TYPE, LABEL, IPV4, IPV6, IP_OF_ANY_KIND, GRE, UDP, OPAQUE, FOUND, WRONG };
+enum step { TYPE, LABEL, SESSION, IPV4, IPV6, IP_OF_ANY_KIND, GRE, UDP, OPAQUE, FOUND, WRONG };
 
 struct walk {
     const uint8_t *data;
@@ -53,6 +53,8 @@ of_type(struct walk *w, uint16_t type)
         return type == TYPE_IPV4 ? IPV4 : IPV6;
     if (is_mpls_type(type))
         return LABEL;
+    if (type == TYPE_PPPOE)
+        return SESSION;
     if (type == TYPE_PBB)
         w->at += PBB_ITAG;
     if (type == TYPE_PBB || type == TYPE_ETHERNET) {
@@ -85,6 +87,20 @@ step_label(struct walk *w)
     w->at += MPLS_SHIM;
     w->inside = true;
     return bottom ? IP_OF_ANY_KIND : LABEL;
+}
+
+/* RFC 2516.  OpenWrt's kernel joins segments in sessions. */
+static enum step
+step_session(struct walk *w)
+{
+    if (!has(w, PPPOE_HEADER))
+        return OPAQUE;
+    uint16_t proto = of_get16(w->data + w->at + PPPOE_PROTO_AT);
+    if (!add_layer(w, (struct layer){.kind = LAYER_PPPOE}))
+        return WRONG;
+    w->at += PPPOE_HEADER;
+    note_sure(w);
+    return proto == PPP_IPV4 ? IPV4 : proto == PPP_IPV6 ? IPV6 : OPAQUE;
 }
 
 static enum step
@@ -203,6 +219,7 @@ layers_find(const struct packet *p, uint8_t proto, struct layers *l)
         switch (s) {
         case TYPE: s = step_type(&w); break;
         case LABEL: s = step_label(&w); break;
+        case SESSION: s = step_session(&w); break;
         case IPV4: s = step_ip(&w, false); break;
         case IPV6: s = step_ip(&w, true); break;
         case IP_OF_ANY_KIND: s = step_ip(&w, has(&w, 1) && w.data[w.at] >> 4 == 6); break;
@@ -258,6 +275,8 @@ layers_edit(const struct layers *l, uint8_t *header, const uint8_t *before, uint
             of_set16(h + UDP_LENGTH_AT, (uint16_t)(len - y->at));
         else if (y->kind == LAYER_GRE)
             edit_gre_sequence(h, before + y->at, i);
+        else if (y->kind == LAYER_PPPOE)
+            of_set16(h + PPPOE_LENGTH_AT, (uint16_t)(len - y->at - PPPOE_PROTO_AT));
         else
             layers_edit_ip(header, before, y->at, y->kind == LAYER_IPV6, i, len);
         if (!y->csum)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The headers of a super-packet, from the frame's first byte to the transport whose payload is cut.
  *
- * In between may be tags (VLAN, MPLS, PBB) and tunnels (IP in IP, GRE, VXLAN, Geneve, and others
+ * In between may be tags (VLAN, MPLS, PBB), a PPPoE session, and tunnels (IP in IP, GRE, VXLAN, Geneve, and others
  * above UDP).  A virtio header only names the transport, so the others are found here.  Headers that
  * say how long the packet is, or sum it up, are layers: each segment needs its own.  Everything else
  * is repeated as it is. */
@@ -18,7 +18,7 @@
 enum { GRE_CSUM = 0x80, GRE_ROUTING = 0x40, GRE_KEY = 0x20, GRE_SEQ = 0x10, GRE_VERSION = 0x07 };
 
 struct layer {
-    enum { LAYER_IPV4, LAYER_IPV6, LAYER_UDP, LAYER_GRE } kind;
+    enum { LAYER_IPV4, LAYER_IPV6, LAYER_UDP, LAYER_GRE, LAYER_PPPOE } kind;
     uint16_t at;
     uint16_t ip; /* LAYER_UDP: the layer whose addresses it sums up */
     bool csum;   /* LAYER_UDP, LAYER_GRE: it has a checksum */

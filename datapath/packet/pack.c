@@ -26,10 +26,11 @@ bool
 packet_can_pack(const struct packet *p)
 {
     uint16_t tpid = of_get16(p->data + ETH_TYPE_AT);
-    return p->l4 && p->key.ip_proto == PROTO_UDP && !p->fragment && !p->malformed &&
-           !of_get16(p->key.ipv6_exthdr) && p->eth_type_at <= ETH_TYPE_AT + VLAN_TAG && !p->snap &&
-           tpid != TYPE_OLD_SVLAN && gso_kind(p) != VIRTIO_NET_HDR_GSO_UDP &&
-           p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM && p->vnet.csum_start > p->l4 + UDP_HEADER;
+    return p->l4 && p->key.ip_proto == PROTO_UDP && !packet_is_inside(p) && !p->fragment &&
+           !p->malformed && !of_get16(p->key.ipv6_exthdr) &&
+           p->eth_type_at <= ETH_TYPE_AT + VLAN_TAG && !p->snap && tpid != TYPE_OLD_SVLAN &&
+           gso_kind(p) != VIRTIO_NET_HDR_GSO_UDP && p->vnet.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM &&
+           p->vnet.csum_start > p->l4 + UDP_HEADER;
 }
 
 /* Hands over what is in the room, with one UDP header whose checksum is partial. */

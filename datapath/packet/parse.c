@@ -164,6 +164,54 @@ parse_pbb(struct packet *p, uint32_t at)
 
 /* ------------------------------------------------------------------ link */
 
+/* The EtherType of the IP packet in a session's frame, which begins at `at`, and *header bytes in front of it; 0:
+ * there is none. */
+static uint16_t
+in_session(const struct packet *p, uint32_t at, uint32_t *header)
+{
+    const uint8_t *h = p->data + at;
+    if (p->len - at < PPPOE_HEADER || of_get16(h) != PPPOE_SESSION ||
+        of_get16(h + PPPOE_LENGTH_AT) > p->len - at - PPPOE_PROTO_AT)
+        return 0;
+    uint16_t proto = of_get16(h + PPPOE_PROTO_AT);
+    *header = PPPOE_HEADER;
+    return proto == PPP_IPV4 ? TYPE_IPV4 : proto == PPP_IPV6 ? TYPE_IPV6 : 0;
+}
+
+/* The last label doesn't say what is behind it: IP's version does. */
+static uint16_t
+behind_labels(const struct packet *p, uint32_t at, uint32_t *header)
+{
+    for (*header = MPLS_SHIM; *header <= PACKET_LABELS * MPLS_SHIM; *header += MPLS_SHIM) {
+        if (p->len - at <= *header)
+            return 0;
+        const uint8_t *next = p->data + at + *header;
+        if (!(next[-2] & 1))
+            continue;
+        return next[0] >> 4 == 4 ? TYPE_IPV4 : next[0] >> 4 == 6 ? TYPE_IPV6 : 0;
+    }
+    return 0;
+}
+
+/* What the tables see of a frame of this type, and where that begins.  The kernel's programs do the same
+ * (offload/bpf/lookup.h). */
+static uint16_t
+look_inside(const struct packet *p, uint16_t type, uint32_t *at)
+{
+    uint32_t header;
+    uint16_t found = 0;
+    struct ip_view v;
+    if (type == TYPE_PPPOE && p->inside & PACKET_INSIDE_PPPOE)
+        found = in_session(p, *at, &header);
+    else if (is_mpls_type(type) && p->inside & PACKET_INSIDE_MPLS)
+        found = behind_labels(p, *at, &header);
+    if (!found || !ip_view(p->data, p->len, *at + header, found == TYPE_IPV6, gso_kind(p), &v) ||
+        v.malformed)
+        return type;
+    *at += header;
+    return found;
+}
+
 /* 802.3: a length in the type's place, then LLC and perhaps SNAP. */
 static uint16_t
 parse_llc(struct packet *p)
@@ -203,8 +251,9 @@ parse_ethernet(struct packet *p)
     p->eth_type_at = at;
     if (type < ETH_MIN_TYPE)
         type = parse_llc(p);
-    of_set16(k->eth_type, type);
     at = p->eth_type_at + 2;
+    type = look_inside(p, type, &at);
+    of_set16(k->eth_type, type);
     if (type == TYPE_IPV4 || type == TYPE_IPV6)
         parse_ip(p, at, type == TYPE_IPV6);
     else if (type == TYPE_ARP || type == TYPE_RARP)
@@ -346,9 +395,9 @@ packet_parse(struct packet *p, uint32_t in_port)
 }
 
 void
-packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_match *out)
+packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, uint8_t inside, struct of_match *out)
 {
-    struct packet p = {.data = data, .len = len, .wire_len = len};
+    struct packet p = {.data = data, .len = len, .wire_len = len, .inside = inside};
     packet_parse(&p, in_port);
     key_describe(&p.key, out);
 }

@@ -78,8 +78,8 @@ static bool
 kernel_can(const struct packet *p, const struct gso *g)
 {
     uint32_t known = OFPIEH_HOP | OFPIEH_DEST | OFPIEH_ROUTER;
-    if (p->l4 != g->l4 || g->layers.n || p->eth_type_at > ETH_TYPE_AT + 2 * VLAN_TAG ||
-        g->layers.ip.exthdr & ~known)
+    if (p->l4 != g->l4 || g->layers.n || packet_is_inside(p) ||
+        p->eth_type_at > ETH_TYPE_AT + 2 * VLAN_TAG || g->layers.ip.exthdr & ~known)
         return false;
     if (p->eth_type_at > ETH_TYPE_AT + VLAN_TAG && g->headers + g->mss > LONGEST_TAGGED)
         return false;

@@ -291,6 +291,7 @@ packet_push_mpls(struct packet *p, uint16_t ethertype)
     of_set32(p->data + at + 2, shim);
     if (llc)
         add_llc_length(p, at, MPLS_SHIM);
+    p->inside = 0;
     packet_reparse(p);
     return 0;
 }
@@ -325,6 +326,7 @@ packet_push_pbb(struct packet *p, uint16_t ethertype)
     memcpy(p->data, p->data + PBB_PUSH, ETH_TYPE_AT);
     of_set16(p->data + ETH_TYPE_AT, ethertype);
     of_set32(p->data + ETH_HEADER, pcp << 29 | isid);
+    p->inside = 0;
     packet_reparse(p);
     return 0;
 }

@@ -185,6 +185,7 @@ backend_fill(struct packet *out, struct port *p, struct port_worker *pw, struct 
     out->queue = 0;
     out->queue_ports = NULL;
     out->pool = w->pool;
+    out->inside = p->config.inside;
     packet_parse(out, p->config.port_no);
     struct packet_wire wire = packet_on_wire(out);
     counter_add(&pw->rx_packets, wire.packets);

@@ -169,6 +169,12 @@ port_name(const struct port *p)
     return p->config.name;
 }
 
+uint8_t
+port_inside(const struct port *p)
+{
+    return p->config.inside;
+}
+
 int
 port_ifindex(const struct port *p)
 {
@@ -318,6 +324,7 @@ open_half(struct port *p, const char *name, bool no_rx, struct port **out, char 
                             .n_workers = p->config.n_workers,
                             .slot_bytes = p->config.slot_bytes,
                             .fanout = p->config.fanout && !no_rx,
+                            .inside = p->config.inside,
                             .no_rx = no_rx,
                             .no_tx = !no_rx};
     snprintf(c.name, sizeof c.name, "%s", name);

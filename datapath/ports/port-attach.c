@@ -142,6 +142,15 @@ begin(struct sw *sw, struct sw_port *p)
     return publish(sw);
 }
 
+static uint8_t
+inside(const struct sw *sw, const char *name)
+{
+    for (unsigned i = 0; i < sw->opt.n_inside; i++)
+        if (!strcmp(sw->opt.inside[i].port, name))
+            return sw->opt.inside[i].kinds;
+    return 0;
+}
+
 int
 sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
 {
@@ -165,6 +174,7 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                             .n_workers = sw->dp.n_workers,
                             .grows = sw_offload_is_for(sw, p->name),
                             .blocked = sw_wire_has(sw, p->name),
+                            .inside = inside(sw, p->name),
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
     err = port_open(&c, &p->port, why, why_len);

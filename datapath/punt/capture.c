@@ -202,7 +202,7 @@ deliver_record(struct sw *sw, struct capture_record *r)
                             .match.v = fields,
                             .data.p = r->data};
     if (r->n >= ETH_HEADER)
-        packet_describe(r->data, r->n, r->at.in_port, &m.match);
+        packet_describe(r->data, r->n, r->at.in_port, dp_inside(&sw->dp, r->at.in_port), &m.match);
     for (unsigned i = 0; i < CAPTURE_MAX; i++) {
         struct subscriber *s = &sw->captures->v[i];
         if (s->c && r->wanted >> i & 1 && (int32_t)(r->serial - s->since) >= 0)

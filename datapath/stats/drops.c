@@ -51,7 +51,7 @@ struct shown {
 };
 
 static void
-show(struct shown *to, struct drop_sample *s, uint64_t since_1970)
+show(const struct sw *sw, struct shown *to, struct drop_sample *s, uint64_t since_1970)
 {
     to->wire = (struct of_drop_sample){.table_id = s->at.table_id,
                                        .in_port = s->at.in_port,
@@ -64,7 +64,8 @@ show(struct shown *to, struct drop_sample *s, uint64_t since_1970)
                                        .match.v = to->fields,
                                        .data = {s->data, s->n}};
     if (s->n >= ETH_HEADER)
-        packet_describe(s->data, s->n, s->at.in_port, &to->wire.match);
+        packet_describe(s->data, s->n, s->at.in_port, dp_inside(&sw->dp, s->at.in_port),
+                        &to->wire.match);
 }
 
 static void
@@ -76,7 +77,7 @@ put_reason(struct of_wr *w, const struct sw *sw, enum drop_reason why, struct dr
     uint64_t since_1970 = clock_ns_of(CLOCK_REALTIME) - clock_ns();
     unsigned n = collect(sw, why, room);
     for (unsigned i = 0; i < n; i++) {
-        show(&shown[i], &room[i], since_1970);
+        show(sw, &shown[i], &room[i], since_1970);
         list[i] = &shown[i].wire;
     }
     d.packets = sw_drops(sw, why);

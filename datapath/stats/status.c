@@ -125,6 +125,17 @@ put_wires(struct status *s, const struct sw *sw)
             line(s, "port.%u.fail-to-wire=%s", (unsigned)p->no, text);
 }
 
+/* Only of ports that look into something. */
+static void
+put_inside(struct status *s, const struct sw *sw)
+{
+    static const char *const kinds[] = {"", "pppoe", "mpls", "pppoe:mpls"};
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->port && port_inside(p->port))
+            line(s, "port.%u.inside=%s", (unsigned)p->no, kinds[port_inside(p->port)]);
+}
+
 /* Only of ports that lose some of what hosts may send. */
 static void
 put_losses(struct status *s, const struct sw *sw)
@@ -187,6 +198,7 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
     put_owners(&s, sw);
     put_losses(&s, sw);
     put_wires(&s, sw);
+    put_inside(&s, sw);
     put_refused(&s, sw);
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);

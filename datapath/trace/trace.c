@@ -87,13 +87,15 @@ ask_kernel(const struct trace_env *env, const struct packet *p, struct of_trace_
 }
 
 static void
-take_in(const struct of_trace_request *r, struct packet_pool *pool, uint8_t *room, struct packet *p)
+take_in(const struct dp *dp, const struct of_trace_request *r, struct packet_pool *pool,
+        uint8_t *room, struct packet *p)
 {
     *p = (struct packet){.data = room + PACKET_HEADROOM,
                          .len = (uint32_t)r->data.n,
                          .wire_len = (uint32_t)r->data.n,
                          .headroom = PACKET_HEADROOM,
                          .queue = r->queue_id,
+                         .inside = dp_inside(dp, r->in_port),
                          .vnet = {.gso_type = r->gso_type, .gso_size = r->gso_size},
                          .pool = pool};
     memcpy(p->data, r->data.p, r->data.n);
@@ -127,7 +129,7 @@ trace_run(struct dp *dp, const struct trace_env *env, const struct of_trace_requ
         t->start = out->len;
         t->max_len = r->max_len;
         t->to_compare = TRACE_COMPARED_MAX;
-        take_in(r, pool, room, &p);
+        take_in(dp, r, pool, room, &p);
         t->came = p.key;
         ask_kernel(env, &p, &kernel);
         receive(t, in, &p);

@@ -33,6 +33,7 @@ enum {
     FLAG_OTHER_FILTER = 8, /* another socket's filter has zeroed skb->cb */
     FLAG_ORPHAN = 16,      /* nobody hears the ring, and the entries linger */
     FLAG_INNER = 32,       /* the partial checksum is a tunnel's inner one */
+    FLAG_INSIDE = 192,     /* what the port looks into, PACKET_INSIDE_ in its upper bits */
 };
 static const uint8_t kinds[] = {VIRTIO_NET_HDR_GSO_NONE, VIRTIO_NET_HDR_GSO_TCPV4,
                                 VIRTIO_NET_HDR_GSO_TCPV6, VIRTIO_NET_HDR_GSO_UDP_L4};
@@ -125,11 +126,13 @@ both_of(struct both *b, const uint8_t *frame, uint32_t n, uint8_t flags, uint16_
     if (!own)
         return false;
     memcpy(own, frame, n);
-    b->p = (struct packet){.data = own, .len = n, .wire_len = n, .pool = pool};
+    b->s.s.ifindex = IFINDEX;
+    b->p = (struct packet){
+        .data = own, .len = n, .wire_len = n, .pool = pool, .inside = flags / (FLAG_INSIDE / 3)};
+    memory.port[IFINDEX].inside = b->p.inside;
     packet_parse(&b->p, IFINDEX);
     set_vnet(b, flags, mss);
     packet_parse(&b->p, IFINDEX);
-    b->s.s.ifindex = IFINDEX;
     b->s.s.hash = packet_flow_hash(&b->p);
     return true;
 }

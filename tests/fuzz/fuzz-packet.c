@@ -91,6 +91,7 @@ cut(struct packet *p)
 /* The segments as they are received elsewhere; and what they have to be after a merge. */
 struct again {
     struct packet_pool *pool;
+    uint8_t inside;
     struct packet p[SEGMENTS];
     const uint8_t *was[SEGMENTS];
     uint32_t len[SEGMENTS];
@@ -107,7 +108,8 @@ receive(void *ctx, const uint8_t *data, uint32_t len)
     memcpy(room, data, len);
     a->was[a->n] = memcpy(was, data, len);
     a->len[a->n] = len;
-    a->p[a->n] = (struct packet){.data = room, .len = len, .wire_len = len, .pool = a->pool};
+    a->p[a->n] = (struct packet){
+        .data = room, .len = len, .wire_len = len, .pool = a->pool, .inside = a->inside};
     packet_parse(&a->p[a->n++], 1);
 }
 
@@ -124,7 +126,7 @@ static void
 merge(struct packet *p)
 {
     static struct again a;
-    a = (struct again){.pool = p->pool};
+    a = (struct again){.pool = p->pool, .inside = p->inside};
     if (!is_super(p) || packet_segments(p) > SEGMENTS)
         return;
     struct packet copy;
@@ -190,6 +192,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct packet p = {.data = frame,
                        .len = len,
                        .shared = data[0] >> 7,
+                       .inside = data[0] >> 4 & 3,
                        .pool = pool,
                        .vnet = {.flags = data[0] & 1,
                                 .gso_type = data[1] & 0x87,

@@ -42,6 +42,12 @@ port_config_bits(const struct port *p)
     return p->no == 3 ? OFPPC_NO_FWD : 0;
 }
 
+uint8_t
+port_inside(const struct port *p)
+{
+    return 0;
+}
+
 bool
 port_is_up(const struct port *p)
 {

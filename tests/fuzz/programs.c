@@ -311,7 +311,8 @@ bool
 programs_read(struct skb *s, struct skb_view *out)
 {
     struct frame f = {};
-    if (!parse(&s->s, &f))
+    const struct offload_port *p = port_of(s->s.ifindex);
+    if (!parse(&s->s, &f, p ? p->inside : 0))
         return false;
     struct wire w = wire_of(&s->s, where_of(&f));
     uint32_t tag = s->s.vlan_present ? VLAN_TAG : 0;

@@ -77,10 +77,19 @@ def tagged(chance, kind):
     return out + struct.pack('!H', kind)
 
 
+def hidden(chance, kind, body):
+    """In a session of PPPoE, or behind labels: one more than the switch looks behind, too"""
+    if chance.random() < 0.7:
+        proto = {0x800: 0x21, 0x86dd: 0x57}.get(kind, 0xc021)
+        return 0x8864, struct.pack('!HHHH', 0x1100, chance.randrange(1, 5), len(body) + 2, proto) + body
+    labels = chance.randrange(1, 6)
+    return 0x8847, b''.join(struct.pack('!I', 16 + i << 12 | (i == labels - 1) << 8 | 64) for i in range(labels)) + body
+
+
 class Template:
     """A packet, with its number where the payload begins: host, header, frame"""
 
-    def __init__(self, chance, n):
+    def __init__(self, chance, n, inside=False):
         self.host = chance.randrange(1, PORTS + 1)
         number = struct.pack('!4sI', b'NUMB', n)
         version, proto = chance.choice([4, 4, 6]), chance.choice([17, 17, 6, 6, 1])
@@ -96,6 +105,8 @@ class Template:
             if shape == 'whole' and version == 4 and chance.random() < 0.08:       # a fragment
                 head = body[:6] + struct.pack('!H', 0x2000) + body[8:10] + b'\0\0' + body[12:20]
                 body = head[:10] + struct.pack('!H', checksum(head)) + head[12:] + body[20:]
+        if inside and shape == 'whole' and chance.random() < 0.7:
+            kind, body = hidden(chance, kind, body)
         frame = mac(chance.choice([1, 2, 3])) + mac(0x11) + tagged(chance, kind) + body
         self.header, self.frame = bytes(10), frame.ljust(60, b'\0')
         if shape != 'whole':
@@ -198,9 +209,10 @@ def pipeline(seed):
 class Side:
     """A switch, its hosts and what they heard"""
 
-    def __init__(self, how, stack, ports_in):
-        self.topo = stack.enter_context(Topology(PORTS))
-        self.switch = stack.enter_context(Switch(self.topo, *offload.options(how)))
+    def __init__(self, how, stack, ports_in, inside):
+        self.topo, self.inside = stack.enter_context(Topology(PORTS)), inside
+        looks = [f'--port-inside=p{n}:pppoe:mpls' for n in range(1, PORTS + 1) if inside]
+        self.switch = stack.enter_context(Switch(self.topo, *offload.options(how), *looks))
         self.conn = stack.enter_context(self.switch.connect())
         self.wires = {n: stack.enter_context(VirtioWire(self.topo.host_ns(n), 'e0'))
                       for n in range(1, PORTS + 1)}
@@ -247,13 +259,13 @@ class Side:
         return found
 
 
-@pytest.fixture(scope='module', params=[(), (1, 2)], ids=['plain', 'queues-in'])
+@pytest.fixture(scope='module', params=[((), False), ((1, 2), False), ((1, ), True)], ids=['plain', 'queues-in', 'inside'])
 def sides(request):
-    """Without queues for what enters, and with such at two ports"""
+    """Without queues for what enters, and with such at two ports; with frames that ports look into"""
     if offload.has_option() and (why := offload.works()):
         pytest.skip(why)
     with contextlib.ExitStack() as stack:
-        yield Side('off', stack, request.param), Side('auto', stack, request.param)
+        yield Side('off', stack, *request.param), Side('auto', stack, *request.param)
 
 
 def difference(turn, one, other, templates):
@@ -276,7 +288,7 @@ def difference(turn, one, other, templates):
 @pytest.mark.parametrize('seed', SEEDS)
 def test_both_say_the_same(sides, seed):
     chance = random.Random(1000 + seed)
-    templates = [Template(chance, n) for n in range(TEMPLATES)]
+    templates = [Template(chance, n, sides[0].inside) for n in range(TEMPLATES)]
     messages = pipeline(seed)
     refused = [side.fill(messages) for side in sides]
     assert refused[0] == refused[1]

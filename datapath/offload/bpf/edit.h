@@ -19,7 +19,7 @@
 static __always_inline __u32
 l3_of(const struct offload_at *at)
 {
-    return ETH_HEADER + (at->tags > 1 ? (at->tags - 1) * VLAN_TAG : 0);
+    return where_l3(at->where, at->tags);
 }
 
 static __always_inline __u32

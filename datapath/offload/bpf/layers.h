@@ -31,6 +31,13 @@
 #define TYPE_MPLS_MC  0x8848
 #define TYPE_SVLAN    0x88a8
 #define TYPE_PBB      0x88e7
+#define TYPE_PPPOE    0x8864
+#define PPPOE_HEADER  8
+#define PPP_IPV4      0x0021
+#define PPP_IPV6      0x0057
+#define INSIDE_PPPOE  1 /* packet/packet.h */
+#define INSIDE_MPLS   2
+#define LABELS        4
 #define PROTO_HOP     0
 #define PROTO_ICMP    1
 #define PROTO_IPIP    4

@@ -44,6 +44,7 @@ struct frame {
     __u32 jumbo;  /* bytes of the header that says a super-packet's length; no segment has it */
     __u32 l4_len; /* with what follows, as the IP header says */
     __u32 whole;  /* the datagram's checksum is not a partial one */
+    __u32 around; /* bytes in front of l3 that the tables don't see (PACKET_INSIDE_) */
 };
 
 static __always_inline int
@@ -53,7 +54,7 @@ is_v6(const struct frame *f)
 }
 
 /* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, WHERE_HOST, jumbo: 1, whole: 1, a datagram whose round
- * trip is measured: 1. */
+ * trip is measured: 1, what is around the packet: 3, in units of 4 bytes. */
 #define WHERE_HOST (1 << 19) /* the host gets the frame, too */
 
 /* As probes_want. */
@@ -68,7 +69,8 @@ static __always_inline __u32
 where_of(const struct frame *f)
 {
     return f->header | f->tags << 8 | (__u32)is_v6(f) << 10 | (__u32)f->key.proto << 11 |
-           (__u32) !!f->jumbo << 20 | f->whole << 21 | is_udp_measured(f) << 22;
+           (__u32) !!f->jumbo << 20 | f->whole << 21 | is_udp_measured(f) << 22 |
+           f->around / 4 << 23;
 }
 
 static __always_inline __u32
@@ -111,6 +113,13 @@ static __always_inline int
 where_measured(__u32 where)
 {
     return where >> 22 & 1;
+}
+
+/* Where IP begins, without the outermost tag. */
+static __always_inline __u32
+where_l3(__u32 where, __u32 tags)
+{
+    return ETH_HEADER + (tags > 1 ? (tags - 1) * VLAN_TAG : 0) + (where >> 23 & 7) * 4;
 }
 
 /* ------------------------------------------------------------------ parsing */
@@ -259,9 +268,35 @@ parse_type(struct __sk_buff *skb, struct frame *f, __be16 type)
     return type == bpf_htons(TYPE_PBB) && parse_pbb(skb, f);
 }
 
-/* False: a kind of frame that user space handles. */
+/* As in_session and behind_labels of packet/parse.c: next_is, or 0. */
+static __noinline __u64
+look_inside(struct __sk_buff *skb, __u32 at, __u32 type, __u32 inside)
+{
+    __u8 h[PPPOE_HEADER];
+    if (type == TYPE_PPPOE && inside & INSIDE_PPPOE) {
+        if (bpf_skb_load_bytes(skb, at, h, sizeof h) || half_at(h, 0) != 0x1100 ||
+            half_at(h, 4) > skb->len - at - 6)
+            return 0;
+        __u32 proto = half_at(h, 6);
+        return next_is(proto == PPP_IPV4   ? TYPE_IPV4
+                       : proto == PPP_IPV6 ? TYPE_IPV6
+                                           : 0,
+                       PPPOE_HEADER);
+    }
+    if ((type != TYPE_MPLS && type != TYPE_MPLS_MC) || !(inside & INSIDE_MPLS))
+        return 0;
+    for (__u32 i = 1; i <= LABELS; i++, at += 4) {
+        if (bpf_skb_load_bytes(skb, at, h, 5))
+            return 0;
+        if (h[2] & 1)
+            return next_is(h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0, i * 4);
+    }
+    return 0;
+}
+
+/* False: a kind of frame that user space handles.  inside: as struct offload_port has it. */
 static __always_inline int
-parse(struct __sk_buff *skb, struct frame *f)
+parse(struct __sk_buff *skb, struct frame *f, __u32 inside)
 {
     struct {
         __u8 eth[12];
@@ -282,16 +317,24 @@ parse(struct __sk_buff *skb, struct frame *f)
             f->tags = 2;
         }
     }
+    __u32 l3 = f->l3;
+    __be16 type = head.type;
+    __u64 in = inside ? look_inside(skb, l3, bpf_ntohs(type), inside) : 0;
+    if (in >> 32) {
+        type = bpf_htons(in >> 32);
+        f->around = (__u32)in;
+        f->l3 += f->around;
+    }
     __builtin_memcpy(f->key.eth, head.eth, sizeof head.eth);
-    f->key.eth_type = head.type;
+    f->key.eth_type = type;
     f->key.vlan_vid |= bpf_htons(HAS_L3);
     f->key.in_if = skb->ifindex;
     if (skb->len <= f->l3)
         return 0;
-    if (!parse_type(skb, f, head.type))
+    if (!parse_type(skb, f, type))
         return 0;
     if (skb->gso_size)
-        f->header = (__u8)layers_of(skb, bpf_ntohs(head.type), f->l3);
+        f->header = (__u8)layers_of(skb, bpf_ntohs(head.type), l3);
     return 1;
 }
 

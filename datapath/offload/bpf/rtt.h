@@ -109,7 +109,7 @@ put_sample(struct rtt_control *c, const struct rtt_sample *s)
 __noinline int
 ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 about)
 {
-    __u32 zero = 0, l3 = ETH_HEADER + (where_tags(where) > 1 ? VLAN_TAG : 0);
+    __u32 zero = 0, l3 = where_l3(where, where_tags(where));
     int v6 = where_is_v6(where), tcp = where_proto(where) == PROTO_TCP;
     struct rtt_control *c = bpf_map_lookup_elem(&rtt_control, &zero);
     if (!c)
@@ -152,7 +152,7 @@ static __always_inline int
 is_shut(struct __sk_buff *skb, struct rtt_control *c, __u32 where, __u64 about)
 {
     __u8 b[14], tcp = where_proto(where) == PROTO_TCP;
-    __u32 l4 = ETH_HEADER + (where_tags(where) > 1 ? VLAN_TAG : 0) + where_jumbo(where) +
+    __u32 l4 = where_l3(where, where_tags(where)) + where_jumbo(where) +
                (where_is_v6(where) ? IPV6_HEADER : IPV4_HEADER);
     if (bpf_skb_load_bytes(skb, l4, b, sizeof b))
         return 1;

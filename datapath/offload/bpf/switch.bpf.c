@@ -76,7 +76,7 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
         COUNT(cpu, misses);
         return -1;
     }
-    if (!parse(skb, &f)) {
+    if (!parse(skb, &f, p->inside)) {
         COUNT(cpu, other);
         return -1;
     }
@@ -366,7 +366,7 @@ find_orphan(struct __sk_buff *skb, const struct offload_control *c, struct offlo
     struct offload_port *p = port_of(skb->ifindex);
     struct frame f = {};
     __u32 id = 0;
-    if (!is_ours(c, p) || !p || !goes_on(c, p) || !parse(skb, &f))
+    if (!is_ours(c, p) || !p || !goes_on(c, p) || !parse(skb, &f, p->inside))
         return 0;
     struct offload_entry *e = find(&f.key, &id);
     cpu->entry = id;

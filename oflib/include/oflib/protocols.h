@@ -12,6 +12,7 @@ enum {
     TYPE_IPV6 = 0x86dd,
     TYPE_MPLS = 0x8847,
     TYPE_MPLS_MC = 0x8848,
+    TYPE_PPPOE = 0x8864, /* a session's frame (RFC 2516) */
     TYPE_SVLAN = 0x88a8,
     TYPE_PBB = 0x88e7,
     TYPE_OLD_SVLAN = 0x9100
@@ -35,5 +36,8 @@ enum {
     PROTO_SCTP = 132,
     PROTO_MPLS = 137
 };
+
+/* What a frame of PPP carries (RFC 1332, RFC 5072). */
+enum { PPP_IPV4 = 0x0021, PPP_IPV6 = 0x0057 };
 
 #endif

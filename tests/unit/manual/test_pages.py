@@ -17,7 +17,7 @@ PAGES = ['ofdatapath.8', 'ofprotocol.8', 'dpctl.1', 'ofqos.conf.5', 'ofqos-profi
 
 
 # The rows of the daemon that have .line_only, and those that every program has.
-IN_A_SECTION = {'port': 'number', 'port-offload': 'offload', 'fail-to-wire': 'fail-to-wire', 'port-vlan': 'vlan', 'port-trunk': 'trunk', 'slice': 'may'}  # keys there
+IN_A_SECTION = {'port': 'number', 'port-offload': 'offload', 'fail-to-wire': 'fail-to-wire', 'port-inside': 'inside', 'port-vlan': 'vlan', 'port-trunk': 'trunk', 'slice': 'may'}  # keys there
 IN_A_SECTION |= {'slice-' + key: key for key in (
     'connection', 'common-name', 'ports', 'tables', 'shared-tables', 'queues', 'below', 'groups', 'meters', 'metadata')}
 ONLY_ON_THE_LINE = {'help', 'version', 'config', 'check', 'socket', 'verbose'}

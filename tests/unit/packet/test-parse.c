@@ -8,6 +8,7 @@
 
 #include <oflib/text.h>
 #include <oflib/wire.h>
+#include <packet/headers.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,10 +68,10 @@ check_offsets(const struct packet *p)
 }
 
 static void
-parse_exact(const uint8_t *frame, uint32_t n)
+parse_exact(const uint8_t *frame, uint32_t n, uint8_t inside)
 {
     uint8_t *copy = malloc(n ? n : 1);
-    struct packet p = {.data = copy, .len = n};
+    struct packet p = {.data = copy, .len = n, .inside = inside};
     assert_non_null(copy);
     memcpy(copy, frame, n);
     packet_parse(&p, 1);
@@ -86,7 +87,72 @@ test_cut_off(void **state)
     static uint8_t frame[2048];
     for (unsigned i = 0; i < n_golden_frames; i++)
         for (uint32_t n = unhex(golden_frames[i].hex, frame); n--;)
-            parse_exact(frame, n);
+            parse_exact(frame, n, PACKET_INSIDE_MPLS);
+}
+
+/* ------------------------------------------------------------------ packets in sessions and behind labels */
+
+#define AROUND_MAX 24
+
+/* The frame with n bytes of `around` in front of its IP packet, and `type`.  Returns its length; 0: it has no IP
+ * packet, or is padded. */
+static uint32_t
+wrap(const struct packet *p, const uint8_t *around, uint32_t n, uint16_t type, uint8_t *out)
+{
+    uint16_t was = of_get16(p->key.eth_type);
+    if (!p->l3 || p->snap || (was != 0x800 && was != 0x86dd))
+        return 0;
+    memcpy(out, p->data, p->l3);
+    of_set16(out + p->l3 - 2, type);
+    memcpy(out + p->l3, around, n);
+    memcpy(out + p->l3 + n, p->data + p->l3, p->len - p->l3);
+    return p->len + n;
+}
+
+static void
+check_inside(const struct packet *plain, const uint8_t *around, uint32_t n, uint16_t type,
+             uint8_t kind, bool seen)
+{
+    static uint8_t frame[2048 + AROUND_MAX];
+    struct packet p = {.data = frame, .len = wrap(plain, around, n, type, frame), .inside = kind};
+    if (!p.len)
+        return;
+    packet_parse(&p, 1);
+    assert_int_equal(of_get16(p.key.eth_type), seen ? of_get16(plain->key.eth_type) : type);
+    assert_int_equal(packet_is_inside(&p), seen);
+    if (seen) {
+        assert_memory_equal(&p.key, &plain->key, sizeof p.key);
+        assert_int_equal(p.l3, plain->l3 + n);
+        assert_int_equal(p.l4, plain->l4 ? plain->l4 + n : 0);
+        assert_int_equal(p.eth_type_at, plain->eth_type_at);
+        assert_none(check_sums(&p));
+    }
+    for (uint32_t len = p.len; len--;)
+        parse_exact(frame, len, kind);
+}
+
+static void
+test_inside(void **state)
+{
+    static uint8_t frame[2048];
+    uint8_t pppoe[8] = {0x11, 0, 0, 7, 0, 0, 0, 0x21}, shims[20] = {0};
+    for (unsigned i = 0; i < n_golden_frames; i++) {
+        struct packet p = {.data = frame, .len = unhex(golden_frames[i].hex, frame)};
+        packet_parse(&p, 1);
+        pppoe[7] = of_get16(p.key.eth_type) == 0x800 ? 0x21 : 0x57;
+        of_set16(pppoe + 4, (uint16_t)(p.len - p.l3 + 2));
+        check_inside(&p, pppoe, 8, 0x8864, PACKET_INSIDE_PPPOE, true);
+        check_inside(&p, pppoe, 8, 0x8864, PACKET_INSIDE_MPLS, false);
+        check_inside(&p, pppoe, 8, 0x8863, PACKET_INSIDE_PPPOE, false);
+        of_set16(pppoe + 4, (uint16_t)(p.len - p.l3 + 3)); /* longer than the frame */
+        check_inside(&p, pppoe, 8, 0x8864, PACKET_INSIDE_PPPOE, false);
+        for (uint32_t n = 1; n <= 5; n++) {
+            memset(shims, 0, sizeof shims);
+            shims[n * 4 - 2] = 1;
+            check_inside(&p, shims, n * 4, 0x8847, PACKET_INSIDE_MPLS, n <= PACKET_LABELS);
+            check_inside(&p, shims, n * 4, 0x8847, PACKET_INSIDE_PPPOE, false);
+        }
+    }
 }
 
 static void
@@ -99,7 +165,8 @@ test_mutated(void **state)
             b.n = 400;
         for (uint32_t k = build_random(&b, 8); k--;)
             b.frame[build_random(&b, b.n < 80 ? b.n : 80)] = (uint8_t)build_random(&b, 256);
-        parse_exact(b.frame, build_random(&b, 3) ? b.n : build_random(&b, b.n + 1));
+        parse_exact(b.frame, build_random(&b, 3) ? b.n : build_random(&b, b.n + 1),
+                    (uint8_t)build_random(&b, 4));
     }
 }
 
@@ -232,6 +299,7 @@ main(void)
         cmocka_unit_test(test_mutated),         cmocka_unit_test(test_many_tags),
         cmocka_unit_test(test_tunnel_and_port), cmocka_unit_test(test_match_there_and_back),
         cmocka_unit_test(test_match_vlan),      cmocka_unit_test(test_hash),
+        cmocka_unit_test(test_inside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@ static struct build b = {.seed = 4789};
 static struct packet_pool *pool;
 
 struct header {
-    enum { H_IPV4, H_IPV6, H_UDP, H_GRE } kind;
+    enum { H_IPV4, H_IPV6, H_UDP, H_GRE, H_PPPOE } kind;
     uint32_t at;
 };
 
@@ -47,7 +47,7 @@ put_header(int kind, uint32_t n)
 
 /* A field that says what follows, until that is known. */
 static uint8_t *next_field;
-static enum { NEXT_TYPE, NEXT_PROTO, NEXT_IP } next_is;
+static enum { NEXT_TYPE, NEXT_PROTO, NEXT_PPP, NEXT_IP } next_is;
 
 static void
 follows(uint16_t type, uint8_t proto)
@@ -56,6 +56,8 @@ follows(uint16_t type, uint8_t proto)
         of_set16(next_field, type);
     else if (next_is == NEXT_PROTO)
         *next_field = proto;
+    else if (next_is == NEXT_PPP)
+        of_set16(next_field, type == 0x800 ? 0x21 : 0x57);
 }
 
 static void
@@ -137,6 +139,16 @@ put_mpls(void)
 }
 
 static void
+put_session(void)
+{
+    follows(0x8864, 0);
+    uint8_t *h = put_header(H_PPPOE, 8);
+    of_set16(h, 0x1100);
+    next_field = h + 6;
+    next_is = NEXT_PPP;
+}
+
+static void
 put_tunnels(void)
 {
     t.n = t.n_headers = 0;
@@ -145,6 +157,8 @@ put_tunnels(void)
         if (next_is == NEXT_TYPE && !build_random(&b, 6)) {
             follows(0x8847, 0);
             put_mpls();
+        } else if (!t.n_headers && !build_random(&b, 4)) {
+            put_session();
         }
         put_ip(build_random(&b, 2));
         uint32_t what = build_random(&b, 3);
@@ -186,6 +200,7 @@ fill(uint8_t *frame, uint32_t len)
             of_set16(h + 10, 0);
             of_set16(h + 10, (uint16_t)~oracle_sum(0, h, 20));
             break;
+        case H_PPPOE: of_set16(h + 4, (uint16_t)(n - 6)); break;
         case H_UDP:
             of_set16(h + 4, (uint16_t)n);
             if (of_get16(h + 6)) {

@@ -30,6 +30,12 @@ port_config_bits(const struct port *p)
     return world_port(p)->config;
 }
 
+uint8_t
+port_inside(const struct port *p)
+{
+    return 0;
+}
+
 bool
 port_is_up(const struct port *p)
 {

@@ -71,6 +71,14 @@ dp_port(const struct dp *dp, uint32_t no)
     return no <= PORT_MAX ? rcu_dereference(dp->by_number[no]) : NULL;
 }
 
+/* What the tables look into of packets that come in by this port (PACKET_INSIDE_). */
+static inline uint8_t
+dp_inside(const struct dp *dp, uint32_t in_port)
+{
+    const struct port *p = dp_port(dp, in_port);
+    return p ? port_inside(p) : 0;
+}
+
 static inline const struct vlans *
 dp_vlans(const struct dp *dp, uint32_t no)
 {

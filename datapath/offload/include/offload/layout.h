@@ -184,7 +184,8 @@ struct offload_port {
     __u64 unclaimed; /* verdicts that no program used: their frames are lost */
     __u32 moving;    /* two rings have the filter (offload_port_move) */
     struct offload_wire wire;
-    __u32 zero1[4];
+    __u32 inside; /* PACKET_INSIDE_ of packet/packet.h */
+    __u32 zero1[3];
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };

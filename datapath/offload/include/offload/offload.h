@@ -38,12 +38,16 @@ void offload_close(struct offload *o);
 
 /* ------------------------------------------------------------------ ports */
 
+struct offload_port_config {
+    /* Where its frames go while nobody serves it (offload_serve); then the program stays on the interface when the
+     * process ends, and takes the place of one that a former process has left, without a frame in between
+     * that neither sees.  NULL: the port has no wire. */
+    const struct offload_wire *wire;
+    uint8_t inside; /* PACKET_INSIDE_ */
+};
 /* Begins to handle what comes in by the interface.  ring: the port's receive sockets, which get
- * our filter.  wire: where its frames go while nobody serves it (offload_serve); then the program stays on the
- * interface when the process ends, and takes the place of one that a former process has left, without a
- * frame in between that neither sees.  NULL: the port has no wire.  -errno, and a sentence in `why`: the port
- * stays as it was. */
-int offload_port_add(struct offload *o, int ifindex, const struct offload_wire *wire,
+ * our filter.  -errno, and a sentence in `why`: the port stays as it was. */
+int offload_port_add(struct offload *o, int ifindex, const struct offload_port_config *c,
                      const int *ring, unsigned n, char *why, size_t why_len);
 /* The other end has come (again), or has gone (to: 0). */
 void offload_port_rewire(struct offload *o, int ifindex, const struct offload_wire *wire);

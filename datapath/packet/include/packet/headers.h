@@ -17,6 +17,7 @@
 #define ETH_NO_TYPE  0x5ff /* eth_type of an 802.3 frame without SNAP */
 #define VLAN_TAG     4
 #define MPLS_SHIM    4
+#define PPPOE_HEADER 8 /* with the PPP protocol */
 #define PBB_ITAG     4 /* the I-TAG's TCI, without the customer's addresses */
 #define PBB_PUSH     (ETH_HEADER + PBB_ITAG)
 #define LLC_SNAP     8 /* from an 802.3 length to the type behind its SNAP header */
@@ -60,8 +61,11 @@ enum {
     ARP_SPA_AT = 14,
     ARP_THA_AT = 18,
     ARP_TPA_AT = 24,
-    MPLS_TTL_AT = 3
+    MPLS_TTL_AT = 3,
+    PPPOE_LENGTH_AT = 4, /* of what follows, PPP's protocol included */
+    PPPOE_PROTO_AT = 6
 };
+#define PPPOE_SESSION 0x1100 /* version 1, type 1, code 0 */
 
 #define MPLS_BOS UINT32_C(0x100) /* bottom of stack, in the shim's 32 bits */
 
@@ -145,6 +149,13 @@ static inline bool
 is_super(const struct packet *p)
 {
     return gso_kind(p) != VIRTIO_NET_HDR_GSO_NONE && p->vnet.gso_size;
+}
+
+/* Is the packet that the tables see in something that they don't (PACKET_INSIDE_)? */
+static inline bool
+packet_is_inside(const struct packet *p)
+{
+    return p->l3 > p->eth_type_at + 2;
 }
 
 /* Parses again, after an edit that changed which headers there are; in_port, metadata and

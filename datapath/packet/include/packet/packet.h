@@ -123,6 +123,7 @@ struct packet {
     uint32_t l4;           /* of the TCP, UDP, SCTP, ICMP or ICMPv6 header, 0: not there */
     uint32_t nd_target_at; /* of ND's target, 0: none */
     uint32_t nd_sll_at, nd_tll_at;         /* of ND option addresses, 0: none */
+    uint8_t inside;                        /* PACKET_INSIDE_: what packet_parse looks into */
     uint32_t in_port;                      /* host byte order */
     uint32_t queue;                        /* set_queue's, 0: none */
     const struct queue_ports *queue_ports; /* where that holds; NULL: everywhere */
@@ -131,13 +132,20 @@ struct packet {
     struct flow_key key;
 };
 
+/* Kinds of frames of which the tables are to see the IP packet in it: eth_type and all that follows are its own,
+ * and l3 is where it is.  The bytes in front of it stay as they are, and so do their lengths, as no edit of an IP
+ * packet changes its length.  A label or tag that an action pushes is seen, and nothing inside it any more. */
+#define PACKET_INSIDE_PPPOE 1 /* IPv4 and IPv6 in a PPPoE session */
+#define PACKET_INSIDE_MPLS  2 /* behind at most PACKET_LABELS labels */
+#define PACKET_LABELS       4
+
 /* Fills offsets and key from the bytes (7.2.3.7); in_phy_port becomes in_port, metadata and
- * tunnel_id 0.  vnet and pool must be set.  A packet that is too short for what it says it is gets
+ * tunnel_id 0.  vnet, pool and inside must be set.  A packet that is too short for what it says it is gets
  * the fields that are there; the rest of the key is zero.
  *
  * - VLAN tags: TPIDs 0x8100, 0x88a8, 0x9100, any number; vid and pcp are the outermost one's.
  * - 802.3: with SNAP and OUI 0 the SNAP type, else eth_type 0x05ff.
- * - Behind an MPLS label or a PBB I-TAG nothing is read.
+ * - Behind an MPLS label or a PBB I-TAG nothing is read, but for `inside`.
  * - A transport header counts only when its fixed part is there (TCP 20, UDP 8, SCTP 12, ICMP 4
  *   bytes); ICMP belongs to IPv4, ICMPv6 to IPv6; later fragments have none.
  * - ND addresses come from the first option of their kind that is 8 bytes long.
@@ -262,8 +270,9 @@ packet_is_merged(const struct packet *p)
     return p->wire_len != p->len;
 }
 
-/* What the tables see of a frame, or of its beginning: key_describe. */
-void packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, struct of_match *out);
+/* What the tables see of a frame, or of its beginning: key_describe.  inside: as struct packet has it. */
+void packet_describe(uint8_t *data, uint32_t len, uint32_t in_port, uint8_t inside,
+                     struct of_match *out);
 
 /* A hash over addresses (also those below IP), protocol and ports that is the same for all packets
  * of a flow. */

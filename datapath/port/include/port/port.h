@@ -65,7 +65,8 @@ struct port_config {
                          * one of them does.  All may send. */
     size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
     bool grows;          /* it begins with less, and a larger ring may come (port_grow) */
-    bool blocked; /* its rings get nothing until they have the switch's filter, or port_unblock */
+    bool blocked;   /* its rings get nothing until they have the switch's filter, or port_unblock */
+    uint8_t inside; /* of the packets that come in (packet/packet.h) */
     size_t slot_bytes; /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */
     bool no_rx, no_tx; /* one direction only ("packet") */
     const struct port_files *files; /* of "file"; they outlive the port */
@@ -97,6 +98,7 @@ uint32_t port_no(const struct port *p);
 uint32_t port_uid(const struct port *p); /* of all ports ever opened; never 0 */
 const char *port_name(const struct port *p);
 int port_ifindex(const struct port *p);
+uint8_t port_inside(const struct port *p); /* port_config.inside */
 void port_read_counters(const struct port *p, struct port_counters *out);
 /* Without what there is now. */
 void port_counters_add(struct port_counters *sum, const struct port_counters *n);

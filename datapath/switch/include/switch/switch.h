@@ -65,6 +65,14 @@ struct sw_wire {
     bool unshaped; /* past their queues */
 };
 
+#define SW_INSIDE_MAX 64
+
+/* What the tables look into of packets that come in by a port. */
+struct sw_inside {
+    char port[IFNAMSIZ];
+    uint8_t kinds; /* PACKET_INSIDE_ */
+};
+
 struct sw_options {
     uint64_t datapath_id;
     unsigned n_tables;
@@ -75,6 +83,8 @@ struct sw_options {
     struct sw_offload_options offload;
     struct sw_wire wire[SW_WIRES_MAX];
     unsigned n_wires;
+    struct sw_inside inside[SW_INSIDE_MAX];
+    unsigned n_inside;
     const char *backend;    /* NULL, "packet", "pcap" */
     const char *local_port; /* name of the tap; NULL: none */
     bool force;             /* take interfaces that others have, too */
