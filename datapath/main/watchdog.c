@@ -22,16 +22,15 @@ struct watchdog {
     struct loop_timer *timer;
     uint64_t every; /* ns */
     uint64_t
-        limit; /* a worker that is silent for so long hangs: the manager is to restart the switch; 0: no
-                     * manager watches */
+        limit; /* a worker silent for so long hangs: the manager hears nothing; 0: none watches */
     bool ready;
     char status[128];
     struct seen {
-        unsigned rounds;
-        bool asked,
-            said; /* it was woken, and `rounds` is what it had then; the log says that it hangs */
-        uint64_t since; /* when it had no more than that */
-    } seen[];           /* of each worker */
+        unsigned rounds; /* that it had finished */
+        bool asked;      /* it was woken then */
+        bool said;       /* the log says that it hangs */
+        uint64_t since;  /* when it had no more than that */
+    } seen[];            /* of each worker */
 };
 
 static void
