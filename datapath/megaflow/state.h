@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: megaflow.c (life, ports), entries.c (makes an entry for a
  * request), changes.c (finds the entries that a change concerns), grow.c (rings that grow), host.c (what the host may want), forget.c (what has
- * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back). */
+ * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back), wire.c (what the
+ * kernel does while nobody serves a port). */
 #ifndef MEGAFLOW_STATE_H
 #define MEGAFLOW_STATE_H
 

@@ -97,6 +97,7 @@ ELSEWHERE = {
     'docs/how-to/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
     'docs/how-to/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},
     'docs/how-to/exporter.md': {'Metrics-of-many-switches': 'tests/controllers/test_exporter.py'},
+    'docs/how-to/fail-to-wire.md': {'Fail-to-wire': 'tests/netns/test_fail_to_wire.py'},
     'docs/reference/extensions.md': {'What-a-commit-does': 'tests/netns/test_bundles.py'},
     'docs/how-to/install.md': {'A-switch-that-starts-at-boot': 'tests/packages/boot.sh', 'From-source': 'tests/packages/source.sh'},
     'docs/reference/metrics.md': {'By-node_exporter': 'tests/controllers/test_prometheus.py'},
@@ -121,7 +122,9 @@ ELSEWHERE = {
         'Reservations-along-a-whole-path': 'tests/controllers/test_reservations.py',
         'A-lab-on-one-machine': 'tests/controllers/test_reservations.py', 'What-is-asked-for': 'a synopsis'},
     'docs/how-to/state.md': {'At-the-start-and-the-end': 'tests/netns/test_state.py'},
-    'docs/how-to/subscribers.md': {"An-ISP's-customers": 'tests/netns/test_shaper.py'},
+    'docs/how-to/subscribers.md': {
+        "An-ISP's-customers": 'tests/netns/test_shaper.py', 'Behind-PPPoE-and-MPLS': 'tests/netns/test_inside.py',
+        'While-the-switch-is-down': 'tests/netns/test_fail_to_wire.py'},
     'docs/how-to/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py'},
     'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
     'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
