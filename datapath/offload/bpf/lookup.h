@@ -268,30 +268,32 @@ parse_type(struct __sk_buff *skb, struct frame *f, __be16 type)
     return type == bpf_htons(TYPE_PBB) && parse_pbb(skb, f);
 }
 
-/* As in_session and behind_labels of packet/parse.c: next_is, or 0. */
-static __noinline __u64
-look_inside(struct __sk_buff *skb, __u32 at, __u32 type, __u32 inside)
+/* As look_inside of packet/parse.c: next_is, with the type itself if there is nothing to see.  Not static, as
+ * ofqos_next_layer. */
+__noinline __u64
+ofqos_look_inside(struct __sk_buff *skb, __u32 at, __u32 type, __u32 inside)
 {
     __u8 h[PPPOE_HEADER];
     if (type == TYPE_PPPOE && inside & INSIDE_PPPOE) {
         if (bpf_skb_load_bytes(skb, at, h, sizeof h) || half_at(h, 0) != 0x1100 ||
             half_at(h, 4) > skb->len - at - 6)
-            return 0;
+            return next_is(type, 0);
         __u32 proto = half_at(h, 6);
-        return next_is(proto == PPP_IPV4   ? TYPE_IPV4
-                       : proto == PPP_IPV6 ? TYPE_IPV6
-                                           : 0,
-                       PPPOE_HEADER);
+        return proto == PPP_IPV4   ? next_is(TYPE_IPV4, PPPOE_HEADER)
+               : proto == PPP_IPV6 ? next_is(TYPE_IPV6, PPPOE_HEADER)
+                                   : next_is(type, 0);
     }
     if ((type != TYPE_MPLS && type != TYPE_MPLS_MC) || !(inside & INSIDE_MPLS))
-        return 0;
-    for (__u32 i = 1; i <= LABELS; i++, at += 4) {
-        if (bpf_skb_load_bytes(skb, at, h, 5))
-            return 0;
+        return next_is(type, 0);
+    for (__u32 i = 0; i < LABELS; i++) {
+        if (bpf_skb_load_bytes(skb, at + i * 4, h, 5))
+            break;
         if (h[2] & 1)
-            return next_is(h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0, i * 4);
+            return h[4] >> 4 == 4   ? next_is(TYPE_IPV4, (i + 1) * 4)
+                   : h[4] >> 4 == 6 ? next_is(TYPE_IPV6, (i + 1) * 4)
+                                    : next_is(type, 0);
     }
-    return 0;
+    return next_is(type, 0);
 }
 
 /* False: a kind of frame that user space handles.  inside: as struct offload_port has it. */
@@ -318,13 +320,10 @@ parse(struct __sk_buff *skb, struct frame *f, __u32 inside)
         }
     }
     __u32 l3 = f->l3;
-    __be16 type = head.type;
-    __u64 in = inside ? look_inside(skb, l3, bpf_ntohs(type), inside) : 0;
-    if (in >> 32) {
-        type = bpf_htons(in >> 32);
-        f->around = (__u32)in;
-        f->l3 += f->around;
-    }
+    __u64 in = ofqos_look_inside(skb, l3, bpf_ntohs(head.type), inside);
+    __be16 type = bpf_htons(in >> 32);
+    f->around = (__u32)in;
+    f->l3 += f->around;
     __builtin_memcpy(f->key.eth, head.eth, sizeof head.eth);
     f->key.eth_type = type;
     f->key.vlan_vid |= bpf_htons(HAS_L3);
