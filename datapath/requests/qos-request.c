@@ -11,6 +11,8 @@
 
 #include <daemon/log.h>
 
+#include <qos/sched/delay.h>
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,7 @@ sw_qos_refuse(struct conn *c, const struct of_msg *m, const struct qos_error *e)
 int
 sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, struct qos_error *e)
 {
+    char why[256];
     if (sw->opt.no_slicing)
         return qos_fail(
             e, QOS_ERR(OFPSFC_PERM),
@@ -78,6 +81,8 @@ sw_qos_execute(struct sw *sw, struct slice *s, const struct qos_request *r, stru
         return e->err;
     if (r->values.v[QOS_PROMISE] || r->values.v[QOS_DELAY])
         sw_service_promised(sw);
+    if (*qos_delay_doubt(&r->values, 0, why, sizeof why))
+        log_notice(QOS, "port %u, class %u: %s", (unsigned)r->port_no, (unsigned)r->class_id, why);
     return 0;
 }
 

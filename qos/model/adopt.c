@@ -189,8 +189,7 @@ adopt_leaf(struct qos *q, struct model_port *p, struct qos_class *c, const struc
     unsigned how = second ? QOS_LEAF_SECOND : 0;
     if (qos_found_same_leaf(q->kernel, p, c, o) && !how == !c->leaf_second)
         return 0;
-    if (qos_own_leaf_is(q, p, c, o)) {
-        qos_packed_get(q->leaf_config, &config);
+    if (qos_own_leaf_is(q, p, c, o, &config)) {
         how |= QOS_LEAF_OWN;
     } else if (c->leaf == o->sched) {
         /* LCOV_EXCL_START: tests/netns/test_qos_restart.py in the test kernel, with all schedulers */

@@ -11,6 +11,7 @@
 #include <qos/tree/values.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
 static bool
 has_curve(const struct qos_class *c, unsigned slot)
@@ -110,10 +111,30 @@ plan_leafed(struct plan *plan, const struct model_port *p, const struct qos_clas
     qos_plan_rank(plan, PLAN_LAST);
 }
 
+/* The leaf below the class, which has these values from now on. */
+static void
+plan_moved_leaf(struct plan *plan, const struct model_port *p, const struct qos_class *c,
+                const struct qos_values *config, const struct qos_values *resolved)
+{
+    struct qos_class as_parent = {.rate = resolved->v[QOS_RATE],
+                                  .ceil = resolved->v[QOS_CEIL],
+                                  .config = qos_packed_new(config)};
+    struct qos_values leaf_config, leaf;
+    plan->nomem |= !as_parent.config;
+    qos_packed_get(c->leaf_config, &leaf_config);
+    if (as_parent.config) {
+        (c->leaf_own ? qos_own_leaf_resolve : qos_leaf_resolve)(p, &as_parent, c->leaf,
+                                                                &leaf_config, &leaf);
+        struct qos_op op = qos_op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &leaf);
+        qos_plan_do(plan, &op);
+    }
+    free(as_parent.config);
+}
+
 /* The kernel can't move a class: it is deleted and added below the new parent, with its leaf. */
 static void
 plan_move(struct plan *plan, struct model_port *p, struct qos_class *c, struct qos_class *parent,
-          const struct qos_values *resolved)
+          const struct qos_values *config, const struct qos_values *resolved)
 {
     uint32_t before = qos_port_default(p), after = qos_default_after(p, c, parent, c->id);
     /* The kernel deletes no class that a filter leads to. */
@@ -126,14 +147,8 @@ plan_move(struct plan *plan, struct model_port *p, struct qos_class *c, struct q
     qos_plan_do(plan, &op);
     op.kind = QOS_OP_CLASS_DEL;
     qos_plan_undo(plan, &op);
-    if (c->leaf) {
-        struct qos_values config, leaf;
-        struct qos_class as_parent = {.rate = resolved->v[QOS_RATE], .ceil = resolved->v[QOS_CEIL]};
-        qos_packed_get(c->leaf_config, &config);
-        qos_leaf_resolve(p, &as_parent, c->leaf, &config, &leaf);
-        op = qos_op_leaf(p, QOS_OP_QDISC_ADD, c->id, c->leaf, &leaf);
-        qos_plan_do(plan, &op);
-    }
+    if (c->leaf)
+        plan_moved_leaf(plan, p, c, config, resolved);
     plan_leafed(plan, p, c);
     qos_plan_default_to(plan, p, between, after);
     qos_plan_rate(plan, p, c, resolved->v[QOS_RATE], resolved->v[QOS_CEIL]);
@@ -153,7 +168,7 @@ move_class(const struct job *j, struct qos_class *c, struct qos_class *parent,
         return err;
     if (qos_own_leaf_remove(j->q, j->p, parent))
         return -ENOMEM;
-    plan_move(j->plan, j->p, c, parent, &resolved);
+    plan_move(j->plan, j->p, c, parent, config, &resolved);
     return qos_journal_move(j->q, j->p, c, parent);
 }
 

@@ -23,6 +23,7 @@ qos_new(struct qos **q, struct qos_kernel *kernel, const struct qos_events *even
     if (!new)
         return -ENOMEM;
     new->kernel = kernel;
+    new->leaf_none = true;
     if (events)
         new->events = *events;
     *q = new;
@@ -40,6 +41,7 @@ qos_set_leaf(struct qos *q, const struct qos_sched *sched, const struct qos_valu
         free(packed);
         packed = NULL;
     }
+    q->leaf_none = !sched;
     free(q->leaf_config);
     q->leaf_config = packed;
     q->leaf = packed ? sched : NULL;

@@ -4,6 +4,7 @@
 #include <qos/model/model.h>
 #include <qos/tree/state.h>
 #include <qos/tree/tree.h>
+#include <qos/tree/values.h>
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ least_promise(const struct model_port *p)
     const struct qos_class *c = qos_port_has_tree(p) ? qos_class_next(p, 0) : NULL;
     for (; c; c = qos_class_next(p, c->id)) {
         uint32_t ms = slot_of(c, QOS_PROMISE);
-        if (slot_of(c, QOS_DELAY) && (!ms || ms > QOS_DELAY_MS))
+        if (qos_class_delay(c) && (!ms || ms > QOS_DELAY_MS))
             ms = QOS_DELAY_MS;
         least = ms && (!least || ms < least) ? ms : least;
     }
@@ -87,7 +88,7 @@ take_class(void *ctx, const struct qos_object *o)
                                 .rate = c->child ? 0 : c->rate,
                                 .ceil = c->ceil,
                                 .promise = slot_of(c, QOS_PROMISE),
-                                .delay = slot_of(c, QOS_DELAY),
+                                .delay = (uint32_t)qos_class_delay(c),
                                 .counters = o->counters};
     const struct below *b = s->below ? &s->below[c->mark] : NULL;
     if (b && b->drops > sample.counters.drops)

@@ -369,7 +369,8 @@ oversubscribe(const struct compiler *c, enum qos_direction dir, const struct pol
     return (all ? bits > all : ppm > ALL_PPM) ? ",oversubscribe=yes" : "";
 }
 
-/* What has a latency is promised it, and CoDel begins to drop at half of that. */
+/* What has a latency is promised it.  One that is too short to be promised gets CoDel, which begins to drop at half
+ * of it. */
 static int
 put_policy(struct compiler *c, const struct policy *a)
 {
@@ -385,7 +386,7 @@ put_policy(struct compiler *c, const struct policy *a)
                        a->latency ? 0 : 1, delay, oversubscribe(c, a->dir, a));
     if (!err && a->others)
         err = put_line(c, line, "htb default=%u", (unsigned)a->class_id);
-    if (!err && a->latency && !a->children)
+    if (!err && a->latency && !*delay && !a->children)
         err = put_line(c, line, "try fq_codel class=%u,target=%s", (unsigned)a->class_id,
                        qos_format_time(a->latency_us / 2, target));
     for (unsigned i = 0; !err && i < a->n_rules; i++)

@@ -11,6 +11,7 @@ static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
     uint64_t limit = (uint64_t)qos_env_packets(env) * qos_env_mtu(env);
+    limit = qos_env_waits(env) ? qos_env_waits(env) : limit;
     qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, limit < QOS_U32_MAX ? limit : QOS_U32_MAX));
 }
 

@@ -15,9 +15,9 @@ static const struct qos_field fields[] = {
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    qos_default(v, QOS_LIMIT, 1000);
-    qos_default(v, QOS_TARGET, 5000);
-    qos_default(v, QOS_INTERVAL, 100000);
+    uint64_t waits = qos_env_waits(env) / qos_env_frame(env);
+    qos_default(v, QOS_LIMIT, waits ? waits : 1000);
+    qos_default_codel(v, env);
     qos_default(v, QOS_ECN, 0);
     qos_default(v, QOS_CE_THRESHOLD, 0);
 }

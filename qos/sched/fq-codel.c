@@ -26,13 +26,14 @@ resolve(struct qos_values *v, const struct qos_env *env)
 {
     uint32_t frame = qos_env_frame(env);
     qos_default(v, QOS_LIMIT, 10240);
-    qos_default(v, QOS_TARGET, 5000);
-    qos_default(v, QOS_INTERVAL, 100000);
+    qos_default_codel(v, env);
     qos_default(v, QOS_ECN, 1);
     qos_default(v, QOS_FLOWS, 1024);
     qos_default(v, QOS_CE_THRESHOLD, 0);
-    qos_default(v, QOS_DROP_BATCH, 64);
-    qos_default(v, QOS_MEMORY_LIMIT, QOS_MEMORY_LIMIT_DEFAULT);
+    /* Of a queue that a delay keeps short, one packet at a time: half of it at once would be noticed. */
+    qos_default(v, QOS_DROP_BATCH, qos_env_waits(env) ? 1 : 64);
+    qos_default(v, QOS_MEMORY_LIMIT,
+                qos_env_waits(env) ? qos_env_memory(env) : QOS_MEMORY_LIMIT_DEFAULT);
     qos_default(v, QOS_QUANTUM, frame > QUANTUM_MIN ? frame : QUANTUM_MIN);
 }
 

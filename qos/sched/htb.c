@@ -2,6 +2,8 @@
 /* HTB, hierarchical token bucket (tc-htb(8)): classes with a guaranteed rate and a ceiling. */
 #include "rows.h"
 
+#include <qos/sched/delay.h>
+
 #define QUANTUM_MAX  200000u /* beyond it the kernel calls a quantum big */
 #define ROUND_MOST   60000u
 #define ROUND_FRAMES 20u
@@ -20,7 +22,7 @@ static const struct qos_field fields[] = {
     {QOS_FIELD("burst|buffer", BURST, SIZE, QOS_CLASS_SET), QOS_PROP(BURST),
      QOS_RANGE(1, QOS_U32_MAX), .kept = QOS_KEPT_TICKS, .kept_rate = QOS_RATE,
      .help = "bytes sent at once at the guaranteed rate (default: 4 ms of the rate, 10 from 10mbit "
-             "on)"},
+             "on; a quarter of `delay` at most)"},
     {QOS_FIELD("cburst|cbuffer", CBURST, SIZE, QOS_CLASS_SET), QOS_PROP(CBURST),
      QOS_RANGE(1, QOS_U32_MAX), .kept = QOS_KEPT_TICKS, .kept_rate = QOS_CEIL,
      .help = "bytes sent at once at the ceiling (default: 4 ms of the ceiling, 10 from 10mbit on)"},
@@ -77,6 +79,15 @@ turn(uint64_t rate, uint64_t parent, uint64_t frame)
     return bytes < (double)QUANTUM_MAX ? clamp((uint64_t)bytes, frame, QUANTUM_MAX) : QUANTUM_MAX;
 }
 
+/* The bucket's size for one of the class's rates. */
+static uint64_t
+bucket(uint64_t rate, uint64_t delay, const struct qos_env *env)
+{
+    uint64_t burst = qos_default_burst(rate, env);
+    uint64_t most = qos_delay_burst(rate, delay) + qos_env_longest(env);
+    return delay && most < burst ? most : burst;
+}
+
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
@@ -89,8 +100,9 @@ resolve(struct qos_values *v, const struct qos_env *env)
     uint64_t ceil = qos_or(v, QOS_CEIL, rate);
     qos_put(v, QOS_CEIL, ceil);
     qos_put(v, QOS_PRIO, v->v[QOS_PRIO]);
-    qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, qos_default_burst(rate, env)));
-    qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, qos_default_burst(ceil, env)));
+    uint64_t delay = v->v[QOS_DELAY];
+    qos_put(v, QOS_BURST, qos_or(v, QOS_BURST, bucket(rate, delay, env)));
+    qos_put(v, QOS_CBURST, qos_or(v, QOS_CBURST, bucket(ceil, delay, env)));
     /* Hardware may have no turns, and the kernel then refuses a quantum that nobody asked for. */
     if (!env->offload)
         qos_put(v, QOS_QUANTUM,
@@ -123,6 +135,7 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         qos_has(given, QOS_BURST) ? qos_check_burst("burst", given->v[QOS_BURST], rate, e) : 0;
     if (!err && qos_has(given, QOS_CBURST))
         err = qos_check_burst("cburst", given->v[QOS_CBURST], ceil, e);
+    err = err ? err : qos_delay_check(v, e);
     return err ? err : qos_check_link(v, e);
 }
 

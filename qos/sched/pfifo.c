@@ -10,7 +10,8 @@ static const struct qos_field fields[] = {
 static void
 resolve(struct qos_values *v, const struct qos_env *env)
 {
-    qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, qos_env_packets(env)));
+    uint64_t waits = qos_env_waits(env) / qos_env_frame(env);
+    qos_put(v, QOS_LIMIT, qos_or(v, QOS_LIMIT, waits ? waits : qos_env_packets(env)));
 }
 
 const struct qos_sched qos_sched_pfifo = {

@@ -236,6 +236,12 @@ uint32_t qos_env_frame(const struct qos_env *env);
 /* Bytes of the longest frame that the interface takes: a smaller bucket drops it. */
 uint32_t qos_env_longest(const struct qos_env *env);
 
+/* Of a promised delay: bytes that may wait (0: nothing is promised, or no rate is known); the memory that
+ * they take; CoDel's target and interval, which are its own without one (delay.h). */
+uint64_t qos_env_waits(const struct qos_env *env);
+uint64_t qos_env_memory(const struct qos_env *env);
+void qos_default_codel(struct qos_values *v, const struct qos_env *env);
+
 /* A token bucket's size in bytes that can sustain the rate on any timer: a frame, and what the
  * rate sends in a millisecond. */
 uint32_t qos_default_burst(uint64_t rate, const struct qos_env *env);

@@ -59,7 +59,7 @@ plan_leaf_change(struct qos *q, struct model_port *p, struct qos_class *c,
         return 0;
     struct model_port before = kernel_port(q, p);
     qos_leaf_values(&before, c, &config, &old);
-    qos_leaf_resolve(p, as_parent, c->leaf, &config, &now);
+    (c->leaf_own ? qos_own_leaf_resolve : qos_leaf_resolve)(p, as_parent, c->leaf, &config, &now);
     if (memcmp(&old, &now, sizeof old) == 0)
         return 0;
     if (!qos_leaf_changeable(c->leaf, &old, &now)) { /* LCOV_EXCL_START: no row leads there */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <qos/tree/notify.h>
 
+#include <qos/sched/delay.h>
 #include <qos/tree/default.h>
+#include <qos/tree/values.h>
 
 /* A scheduler's own rate, of those that have one; 0: no limit. */
 static uint64_t
@@ -12,11 +14,13 @@ leaf_limit(const struct packed *config)
     return v.v[QOS_RATE];
 }
 
-/* The smallest limit of a class, those above it, and its leaf. */
+/* The smallest limit of a class, those above it, and its leaf; less where a promised delay is short. */
 static uint64_t
 most_of(const struct qos_class *c)
 {
-    uint64_t most = leaf_limit(c->leaf_config);
+    uint64_t most = leaf_limit(c->leaf_config), delay = qos_class_delay(c);
+    uint64_t cut = delay ? qos_delay_cut(c->rate, delay) : 0;
+    most = cut && (!most || cut < most) ? cut : most;
     for (; c; c = c->parent)
         if (c->ceil && (!most || c->ceil < most))
             most = c->ceil;

@@ -98,10 +98,30 @@ qos_leaf_resolve(const struct model_port *p, const struct qos_class *c,
     qos_resolve_leaf(sched, config, &env, out);
 }
 
+uint64_t
+qos_class_delay(const struct qos_class *c)
+{
+    uint64_t us = 0;
+    return qos_packed_find(c->config, QOS_DELAY, &us) ? us : 0;
+}
+
+void
+qos_own_leaf_resolve(const struct model_port *p, const struct qos_class *c,
+                     const struct qos_sched *sched, const struct qos_values *config,
+                     struct qos_values *out)
+{
+    struct qos_env env = qos_port_env(p, c);
+    env.delay = (uint32_t)qos_class_delay(c);
+    qos_resolve_leaf(sched, config, &env, out);
+}
+
 void
 qos_leaf_values(const struct model_port *p, const struct qos_class *c, struct qos_values *config,
                 struct qos_values *out)
 {
     qos_packed_get(c ? c->leaf_config : p->config, config);
-    qos_leaf_resolve(p, c, c ? c->leaf : p->sched, config, out);
+    if (c && c->leaf_own)
+        qos_own_leaf_resolve(p, c, c->leaf, config, out);
+    else
+        qos_leaf_resolve(p, c, c ? c->leaf : p->sched, config, out);
 }

@@ -96,6 +96,14 @@ kind_of(const struct qos_op *op, char buf[QOS_NAME_ROOM])
     return kind ? kind : "";
 }
 
+/* A kernel has no place for these. */
+static void
+forget_promises(struct fake_object *f)
+{
+    qos_unset(&f->o.values, QOS_PROMISE);
+    qos_unset(&f->o.values, QOS_DELAY);
+}
+
 static void
 insert(struct fake_kernel *k, const struct qos_op *op, bool class)
 {
@@ -114,6 +122,7 @@ insert(struct fake_kernel *k, const struct qos_op *op, bool class)
     f->o.estimator = !class;
     f->o.steered = qos_op_is_band_tree(op);
     f->o.values = op->values;
+    forget_promises(f);
     f->o.counters.bytes = 1000 + (op->handle & 0xffff);
     f->o.counters.packets = op->handle & 0xffff;
     f->o.counters.drops = class ? 1 : 5;
@@ -202,6 +211,7 @@ change(struct fake_kernel *k, const struct qos_op *op, bool class)
         if (qos_has(&op->values, slot))
             qos_put(&f->o.values, slot, op->values.v[slot]);
     }
+    forget_promises(f);
     for (size_t i = 0; op->sched->bands && op->handle == QOS_HANDLE_TREE && i < k->n;) {
         uint32_t band = k->v[i].o.parent - op->handle; /* bands take along what is below them */
         if (k->v[i].ifindex == op->ifindex && band < 0x10000 && band > op->values.v[QOS_BANDS])

@@ -7,7 +7,7 @@
 #include <core/words.h>
 #include <queues/queues.h>
 
-#include <qos/sched/units.h>
+#include <qos/sched/delay.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +37,6 @@ number_ports(struct ctx *c, const char *text, char *out, size_t size)
     return w.overflow ? say_usage(c, "the request is longer than %zu characters", size - 1)
                       : DPCTL_OK;
 }
-
-#define FRAME_BITS (1514u * 8)
 
 /* ------------------------------------------------------------------------- classes by name */
 
@@ -162,23 +160,6 @@ number_classes(struct ctx *c, const char *text, char *out, size_t size)
     return DPCTL_OK;
 }
 
-/* A delay that the class can't keep with its guaranteed rate, as one frame takes longer. */
-static enum status
-doubt_delay(struct ctx *c, const struct qos_request *r)
-{
-    char text[256], rate[QOS_UNIT_TEXT], delay[QOS_UNIT_TEXT];
-    uint64_t bits = r->values.v[QOS_RATE], us = bits ? FRAME_BITS * UINT64_C(1000000) / bits : 0;
-    *text = '\0';
-    if (r->values.v[QOS_DELAY] && us > r->values.v[QOS_DELAY])
-        snprintf(
-            text, sizeof text,
-            "one frame of %u bytes takes %.1f ms at the class's rate of %s: while others are busy it can't "
-            "keep a delay of %s",
-            FRAME_BITS / 8, (double)us / 1e3, qos_format_rate(bits, rate),
-            qos_format_time(r->values.v[QOS_DELAY], delay));
-    return say_doubt(c, text);
-}
-
 static enum status
 request(struct ctx *c, const struct qos_sched *sched, const char *text)
 {
@@ -191,7 +172,7 @@ request(struct ctx *c, const struct qos_sched *sched, const char *text)
     if (qos_request_parse(&r, sched, numbered, why, sizeof why))
         return say_usage(c, "%s", why);
     st = say_doubt(c, why);
-    st = st ? st : doubt_delay(c, &r);
+    st = st ? st : say_doubt(c, qos_delay_doubt(&r.values, 0, why, sizeof why));
     if (!st && c->bundle && !note_name(&r))
         st = say_memory(c);
     return st ? st : queues_send(c, &r);

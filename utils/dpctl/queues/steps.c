@@ -8,6 +8,7 @@
 #include <oflib/plural.h>
 
 #include <qos/profile/map.h>
+#include <qos/sched/delay.h>
 
 #include <inttypes.h>
 
@@ -168,12 +169,23 @@ json_steps(struct of_wr *w, const struct steps *s, bool dry)
     of_json_end_object(&j);
 }
 
+/* What the delay that a class promises comes to, as a comment. */
+static void
+print_delay(struct of_wr *w, const struct step *step)
+{
+    char text[256];
+    if (step->qos && *qos_delay_print(&step->qos->values, 0, text, sizeof text))
+        of_printf(w, "  # kept by %s", text);
+}
+
 void
-steps_print(struct of_wr *w, const struct steps *s)
+steps_print(struct of_wr *w, const struct steps *s, bool comments)
 {
     for (size_t i = 0; i < s->n; i++) {
         of_printf(w, i ? "\n" : "");
         print_step(w, &s->v[i]);
+        if (comments)
+            print_delay(w, &s->v[i]);
     }
 }
 
@@ -184,7 +196,7 @@ show_steps(struct ctx *c, const struct steps *s, bool dry)
     if (c->json)
         json_steps(&w, s, dry);
     else
-        steps_print(&w, s);
+        steps_print(&w, s, dry);
     return view_line(c, &w);
 }
 

@@ -54,7 +54,7 @@ state_to_text(struct ctx *c, struct of_bytes state, struct of_wr *out)
         st = add_step(c, &s, raw);
     if (st || s.nomem)
         return st ? st : say_memory(c);
-    steps_print(out, &s);
+    steps_print(out, &s, false);
     of_printf(out, s.n ? "\n" : "");
     return out->overflow ? say_memory(c) : DPCTL_OK;
 }

@@ -17,7 +17,8 @@ struct qos_port {
 
 /* What the packet side is notified of, after a commit; each may be NULL. */
 struct qos_events {
-    /* The class is a queue: its packets have this skb->priority and get at most `most` bit/s.
+    /* The class is a queue: its packets have this skb->priority, and super-packets of more than a millisecond at
+     * `most` bit/s are cut: the rate that they get at most, or less for a promised delay.
      * priority 0: it is gone.  Else it is (band + 1) << 16 | the class that takes them, the queue
      * itself or one below it; band: the transmit queue that the tree is below, 1 to 14; 0: none. */
     void (*queue)(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id,

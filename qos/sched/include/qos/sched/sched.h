@@ -54,6 +54,7 @@ struct qos_env {
     uint32_t tx_queues; /* of the interface; 0: unknown */
     bool entering;      /* the queues are of what enters by the port */
     bool offload;       /* the tree is in the interface's hardware */
+    uint32_t delay; /* promised in the class above, us, for the switch's own scheduler; 0: none */
     /* The parent class's link layer, as values. */
     uint64_t parent_overhead, parent_mpu, parent_linklayer;
 };

@@ -43,7 +43,8 @@ struct qos {
     struct qos_events events;
     struct model_port *ports; /* by number; QOS_OUT, the trees below its transmit queues, QOS_IN */
     enum qos_foreign policy;
-    const struct qos_sched *leaf; /* below a class that has none; NULL: nothing */
+    bool leaf_none;               /* nothing is put below classes, whatever they promise */
+    const struct qos_sched *leaf; /* below a class that has none; NULL: the kernel's own */
     struct packed *leaf_config;
     struct txn txn;
     struct catch_up catch_up;

@@ -21,6 +21,14 @@ void qos_leaf_resolve(const struct model_port *p, const struct qos_class *c,
                       const struct qos_sched *sched, const struct qos_values *config,
                       struct qos_values *out);
 
+/* The same of the switch's own scheduler below class c, which keeps the delay that the class promises. */
+void qos_own_leaf_resolve(const struct model_port *p, const struct qos_class *c,
+                          const struct qos_sched *sched, const struct qos_values *config,
+                          struct qos_values *out);
+
+/* DELAY_US of the class; 0: none. */
+uint64_t qos_class_delay(const struct qos_class *c);
+
 /* The switch's own choice for the root class; for the default class below a root of this rate. */
 void qos_root_config(const struct model_port *p, const struct qos_sched *sched,
                      struct qos_values *out);

@@ -25,7 +25,7 @@ void steps_delete(struct ctx *c, struct steps *s, const struct of_flow_stats *f)
 void steps_message(struct ctx *c, struct steps *s, uint8_t type, const void *body);
 
 /* The commands that would do it, one a line. */
-void steps_print(struct of_wr *w, const struct steps *s);
+void steps_print(struct of_wr *w, const struct steps *s, bool comments);
 
 /* Carries out all or nothing; with --dry-run shows the commands that would. */
 enum status steps_run(struct ctx *c, const struct steps *s);
