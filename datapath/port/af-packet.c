@@ -298,6 +298,7 @@ open_sender(int ifindex)
     int err = packet_set_int(fd, SOL_PACKET, PACKET_VNET_HDR, 1);
     if (packet_set_int(fd, SOL_SOCKET, SO_SNDBUFFORCE, send_buffer()))
         packet_set_int(fd, SOL_SOCKET, SO_SNDBUF, send_buffer());
+    queue_clock_open(fd);
     if (!err)
         err = packet_bind(fd, ifindex, 0);
     if (err)

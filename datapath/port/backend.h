@@ -33,6 +33,22 @@ uint8_t *backend_arena_room(struct backend_arena *a);
 /* The frame has this length: the room behind it stays free. */
 void backend_arena_take(struct backend_arena *a, const uint8_t *frame, uint32_t len);
 
+/* How long a queue's packets wait, by the kernel's clock (queue-clock.c).  A packet that the queue has dropped makes no
+ * second stamp: after so long all under way are taken for lost. */
+#define QUEUE_CLOCK_UNDER_WAY 4u
+#define QUEUE_CLOCK_LOST_NS   UINT64_C(10000000000)
+struct queue_clock {
+    uint64_t next;       /* when a packet may ask for stamps again, ns */
+    uint64_t full_until; /* until then one of those under way may still come out, ns */
+    uint64_t
+        last; /* of the last sample: when it was read, in ms, << 32 | how long it waited, us; 0: none yet */
+    unsigned n;
+    struct queue_stamp {
+        uint32_t id;
+        uint64_t ns; /* when it came to the queue */
+    } under_way[QUEUE_CLOCK_UNDER_WAY];
+};
+
 /* Packets waiting for a flush that leave by one queue of one port, in order. */
 struct txq {
     struct port *port;
@@ -42,9 +58,10 @@ struct txq {
     uint32_t sock;       /* in port_io.sock; valid while sock_use is that socket's `use` */
     uint64_t sock_use;
     uint32_t single; /* so many packets are still sent one per system call: see send_messages */
+    struct queue_clock clock;
 };
 
-/* A worker's part of a port.  Only this worker writes it. */
+/* A worker's part of a port.  Only this worker writes it; the control thread reads page[] and clock.last. */
 struct port_worker {
 #define PORT_WORKER_COUNTER(name) uint64_t name;
 #define PORT_NOT_COUNTED(name)
@@ -104,8 +121,8 @@ struct tx_item {
     struct virtio_net_hdr vnet;
 };
 
-/* A message's priority, if the socket has another one. */
-union tx_priority {
+/* A message's priority, if the socket has another one; or that it asks for stamps (queue-clock.c). */
+union tx_control {
     struct cmsghdr head;
     uint8_t room[CMSG_SPACE(sizeof(uint32_t))];
 };
@@ -138,7 +155,8 @@ struct port_io {
     struct mmsghdr msg[IO_BATCH];
     struct iovec iov[IO_BATCH][4]; /* vnet header, frame, a segment's payload, padding */
     struct txq *msg_q[IO_BATCH];
-    union tx_priority prio[IO_BATCH];
+    union tx_control control[IO_BATCH];
+    uint64_t clock_next; /* when a packet may ask for stamps again, ns */
 };
 
 /* A way of packet I/O.  Functions that return an int return 0 or -errno. */
@@ -214,6 +232,13 @@ port_queue_priority(const struct port *p, uint32_t queue)
 /* Returns the queue's own socket; -EAGAIN: none, but each message can carry its priority; -ENOENT.
  */
 int port_queue_fd(struct port_io *w, struct txq *q);
+
+/* On a new socket; when a queue has got another one. */
+void queue_clock_open(int fd);
+void queue_clock_forget(struct queue_clock *c, int fd);
+/* Whether the queue's next message is to ask for stamps; reads those that have come.  Then: it asks. */
+bool queue_clock_due(struct port_io *w, struct queue_clock *c, int fd);
+void queue_clock_ask(struct mmsghdr *m, union tx_control *room);
 
 /* data NULL: the frame was not read. */
 void backend_rx_drop(const struct port *p, struct port_worker *pw, struct port_io *w,

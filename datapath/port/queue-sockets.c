@@ -73,6 +73,7 @@ port_queue_fd(struct port_io *w, struct txq *q)
         s->ifindex = q->port->config.ifindex;
         s->use = q->sock_use = ++w->uses;
         q->sock = (uint32_t)(s - w->sock);
+        queue_clock_forget(&q->clock, s->fd);
         store_relaxed(&s->port_uid, q->port->uid);
     }
     s->last = w->flushes;

@@ -103,9 +103,16 @@ refusal(int err, bool *all)
     return DROP_tx_error;
 }
 
+static bool
+has_priority(const struct mmsghdr *m)
+{
+    const struct cmsghdr *c = m->msg_hdr.msg_control;
+    return c && c->cmsg_type == SO_PRIORITY;
+}
+
 /* priority 0: the socket's. */
 static void
-fill_priority(struct mmsghdr *m, union tx_priority *room, uint32_t priority)
+fill_priority(struct mmsghdr *m, union tx_control *room, uint32_t priority)
 {
     m->msg_hdr.msg_control = priority ? room : NULL;
     m->msg_hdr.msg_controllen = priority ? sizeof *room : 0;
@@ -144,14 +151,15 @@ struct adding {
     uint32_t priority; /* of each message; 0: the socket's */
     uint32_t longest;  /* that a super-packet of the queue may be */
     bool complete;     /* nothing is left to the kernel */
-    void (*add)(const struct adding *a, struct tx_item *it);
+    bool clock;        /* the first message asks for stamps */
+    void (*add)(struct adding *a, struct tx_item *it);
 };
 
 /* Copies the headers, or the frame, to the pool.  A segment is dropped if that is full. */
 static void
 make_segment(void *ctx, const struct packet_segment *g)
 {
-    const struct adding *a = ctx;
+    struct adding *a = ctx;
     struct tx_item lost = {
         .data = g->header, .len = g->header_len, .segments = (uint16_t)g->packets};
     struct tx_segment *t = (void *)packet_pool_alloc(a->s->w->pool, sizeof *t + g->header_len);
@@ -193,11 +201,11 @@ parse(const struct adding *a, const struct tx_item *it, struct packet *p)
 
 /* Makes segments of a super-packet, and fills in checksums unless the backend does that. */
 static void
-finish(const struct adding *a, const struct tx_item *it)
+finish(struct adding *a, const struct tx_item *it)
 {
     struct packet p;
     parse(a, it, &p);
-    void *ctx = (void *)(uintptr_t)a;
+    void *ctx = a;
     int drop;
     if (a->complete)
         drop = packet_finish(&p, make_whole, ctx);
@@ -212,12 +220,12 @@ finish(const struct adding *a, const struct tx_item *it)
 
 /* Sends again a packet that the kernel has refused. */
 static void
-send_alone(const struct adding *a, struct tx_item *it)
+send_alone(struct adding *a, struct tx_item *it)
 {
     struct sending *s = a->s;
     struct iovec iov[4] = {{.iov_len = sizeof it->vnet}};
     struct mmsghdr m = {.msg_hdr.msg_iov = iov};
-    union tx_priority prio;
+    union tx_control prio;
     bool all;
     fill_message(&m, it, s->port);
     fill_priority(&m, &prio, a->priority);
@@ -231,7 +239,7 @@ send_alone(const struct adding *a, struct tx_item *it)
 /* The socket refused the frame for its length.  Beside the MTU it allows for one tag of 802.1Q alone;
  * interfaces take any tags. */
 static void
-send_tagged(const struct adding *a, struct tx_item *it)
+send_tagged(struct adding *a, struct tx_item *it)
 {
     struct packet p;
     uint32_t most = load_relaxed(&a->s->port->mtu) + ETH_HEADER;
@@ -253,7 +261,7 @@ sent_otherwise(struct sending *s, unsigned i, enum drop_reason why)
     struct adding a = {.s = s, .q = s->w->msg_q[i], .complete = true, .add = send_alone};
     if (it->segment)
         return false;
-    if (s->w->msg[i].msg_hdr.msg_control)
+    if (has_priority(&s->w->msg[i]))
         a.priority = port_queue_priority(s->port, s->queue);
     if (why == DROP_tx_error && (it->vnet.flags || it->vnet.gso_type))
         finish(&a, it);
@@ -312,12 +320,15 @@ send_messages(struct sending *s)
 }
 
 static void
-add_message(const struct adding *a, struct tx_item *it)
+add_message(struct adding *a, struct tx_item *it)
 {
     struct sending *s = a->s;
     struct port_io *w = s->w;
     fill_message(&w->msg[s->n], it, a->q->port);
-    fill_priority(&w->msg[s->n], &w->prio[s->n], a->priority);
+    fill_priority(&w->msg[s->n], &w->control[s->n], a->priority);
+    if (a->clock)
+        queue_clock_ask(&w->msg[s->n], &w->control[s->n]);
+    a->clock = false;
     w->msg_item[s->n] = it;
     w->msg_q[s->n] = a->q;
     if (++s->n == IO_BATCH)
@@ -325,7 +336,7 @@ add_message(const struct adding *a, struct tx_item *it)
 }
 
 static void
-add_messages(struct sending *s, struct txq *q, uint32_t priority)
+add_messages(struct sending *s, struct txq *q, uint32_t priority, bool clock)
 {
     struct port_io *w = s->w;
     bool vnet = s->backend->vnet;
@@ -334,6 +345,7 @@ add_messages(struct sending *s, struct txq *q, uint32_t priority)
                        .priority = priority,
                        .longest = port_queue_super(q->port, q->queue),
                        .complete = !vnet,
+                       .clock = clock,
                        .add = add_message};
     for (uint32_t at = q->head; at != IO_NONE;) {
         struct tx_item *it = &w->item[at];
@@ -367,7 +379,8 @@ send_queue(struct sending *s, struct txq *q)
     s->pw = pw;
     s->backend = q->port->backend;
     s->fd = fd;
-    add_messages(s, q, priority);
+    bool own = q->queue && fd != pw->tx_fd;
+    add_messages(s, q, priority, own && queue_clock_due(w, &q->clock, fd));
 }
 
 void

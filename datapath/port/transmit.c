@@ -97,12 +97,16 @@ static struct txq *
 queue_make(struct port *p, struct port_worker *pw, uint32_t queue)
 {
     struct txq ***page = &pw->page[queue / QUEUE_PAGE];
-    if (!*page && !(*page = calloc(QUEUE_PAGE, sizeof **page)))
-        return NULL;
+    if (!*page) {
+        struct txq **new = calloc(QUEUE_PAGE, sizeof *new);
+        if (!new)
+            return NULL;
+        store_release(page, new);
+    }
     struct txq *q = malloc(sizeof *q);
     if (q)
         *q = (struct txq){.port = p, .head = IO_NONE, .tail = IO_NONE, .queue = queue};
-    (*page)[queue % QUEUE_PAGE] = q;
+    store_release(&(*page)[queue % QUEUE_PAGE], q);
     return q;
 }
 

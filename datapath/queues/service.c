@@ -62,7 +62,7 @@ is_below(const struct service_class *c, uint64_t sent, uint64_t us)
     return sent + due / 20 + FRAME_BYTES < due;
 }
 
-/* The delay by what waits, where the scheduler says nothing. */
+/* The delay by what waits, where neither the scheduler nor the kernel's clock says anything. */
 static void
 estimate(struct service_class *now, uint64_t sent, uint64_t us)
 {
@@ -102,10 +102,10 @@ count_delay(struct service_class *now, const struct service_class *was,
     d->source = read.source;
     if (now->inner)
         return;
-    if (d->source == LATENCY_BACKLOG)
-        estimate(now, step->bytes, step->us);
-    else if (!step->bytes && !now->waiting)
+    if (!step->bytes && !now->waiting)
         d->us = 0;
+    else if (d->source == LATENCY_BACKLOG)
+        estimate(now, step->bytes, step->us);
     d->second_us += step->us;
     if (d->us != LATENCY_NONE && d->n < SERVICE_DELAYS)
         d->second[d->n++] = d->us;
@@ -259,6 +259,24 @@ take_class(void *ctx, const struct qos_sample *s)
         .borrowed = k->borrows};
 }
 
+/* What the kernel's clock says of a class whose scheduler doesn't know how long packets wait: of the last sampled
+ * packet, if workers have sent one lately (port/port.h). */
+static void
+take_clock(struct sw *sw, struct service_port *p)
+{
+    const struct sw_port *at = sw_ports_find(sw, p->port_no);
+    const struct port_shaper *s = at && at->port ? port_shaper(at->port) : NULL;
+    for (size_t i = 0; at && at->port && i < p->n; i++) {
+        struct service_class *c = &p->v[i];
+        const struct port *port = c->dir == QOS_OUT ? at->port : s ? s->to : NULL;
+        if (c->delay.source != LATENCY_BACKLOG || c->inner || !port ||
+            port_tx_class(port, c->class_id) != c->class_id ||
+            !port_queue_waited(port, c->class_id, &c->delay.us))
+            continue;
+        c->delay.source = LATENCY_CLOCK;
+    }
+}
+
 static void
 keep_delay(struct latency *store, uint32_t port_no, const struct service_class *c, uint64_t now)
 {
@@ -297,6 +315,7 @@ read_port(struct sw *sw, struct service_port *p)
     }
     if (now.n)
         qsort(now.v, now.n, sizeof *now.v, by_place);
+    take_clock(sw, &now);
     count_classes(sw, &now, p, p->read_at ? (now.read_at - p->read_at) / 1000 : 0);
     free(p->v);
     *p = now;
@@ -354,6 +373,7 @@ on_timer(void *ctx)
     struct sw *sw = ctx;
     struct service *s = sw->service;
     s->runs = loop_now(sw->loop) < s->until || qos_least_promise(sw->qos);
+    port_queue_clocks(s->runs && sw->latency);
     if (s->runs)
         read_all(sw);
 }
@@ -373,11 +393,13 @@ make(struct sw *sw)
 }
 
 static void
-start(struct service *s)
+start(struct sw *sw)
 {
+    struct service *s = sw->service;
     for (size_t i = 0; i < s->n; i++)
         s->ports[i].read_at = 0;
     s->runs = true;
+    port_queue_clocks(sw->latency);
 }
 
 int
@@ -390,7 +412,7 @@ sw_service_ask(struct sw *sw)
     s->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
     if (s->runs)
         return 0;
-    start(s);
+    start(sw);
     return read_all(sw);
 }
 
@@ -402,7 +424,7 @@ sw_service_promised(struct sw *sw)
         log_error(QOS, "promises are not watched: %s", strerror(-err));
     if (err || sw->service->runs)
         return;
-    start(sw->service);
+    start(sw);
     loop_timer_set(sw->service->timer, loop_clock());
 }
 

@@ -230,6 +230,22 @@ def test_waiting():
         assert (slow['queue'], slow['where'], slow['wait_by']) == (10, 'queue', 'backlog')
 
 
+def test_waiting_by_the_clock():
+    """Of packets that workers send the kernel says itself when they came to the queue and left it"""
+    with switched('--offload=off') as (topo, switch, conn, _, _):
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT))
+        ask(conn, q.qdisc(q.PFIFO, q.ADD, 2, 10, 20))
+        lat.ask(conn)
+        full = 20 * len(FRAME) * 8 / MBIT * 1e6
+        with load(topo, conn, 300):
+            got = until(lambda: (r := queue(conn, 2, 10)) and r.delay.samples > 6 and 0.9 * full < r.delay.p50 and r)
+            said = switch.dpctl('latency', 'port=2', 'queue=10').stdout
+            shown = switch.dpctl('qos-show', 'port=2').stdout
+        assert got.source == lat.CLOCK and got.delay.p50 < 1.1 * full, got
+        print(f'{full / 1e3} ms: {got.delay}')
+        assert said.rstrip().endswith('clock') and ', by the clock' in shown
+
+
 @pytest.mark.debiankernel
 @pytest.mark.every
 @pytest.mark.parametrize('kind,options', [('codel', {'limit': 20}), ('fq_codel', {'limit': 20}), ('pie', {'limit': 20}),

@@ -199,6 +199,14 @@ void port_count_kernel(struct port *p, const struct port_counters *more);
 int port_queue_set(struct port *p, uint32_t queue_id, uint32_t priority, uint64_t most);
 void port_queue_del(struct port *p, uint32_t queue_id);
 
+/* Whether packets of queues are sampled for how long they wait (queue-clock.c).  Off at first; any thread. */
+void port_queue_clocks(bool run);
+
+/* How long the last sampled packet of the queue waited, us; false: there is none of the last PORT_WAITED_MS, but for
+ * the time that it waited itself.  Only of packets that workers send; control thread. */
+#define PORT_WAITED_MS 1100u
+bool port_queue_waited(const struct port *p, uint32_t queue, uint32_t *us);
+
 /* A detour through queues of the kernel for packets that enter by a port, before they go through
  * the tables (docs/explanation/ingress.md): what is sent to `to` is received from `from`. */
 struct port_shaper {

@@ -10,8 +10,9 @@
  * is long.  When a class's promise is broken, or the class has dropped packets for that long, and
  * when this is over, connections are told (docs/reference/extensions.md, QOS_PROMISE).
  *
- * How long packets wait is read with it: as the scheduler says, else what waits by the rate at which it was sent
- * since the last reading (the ceil, if nothing was).  A class with DELAY_US is read each QOS_DELAY_MS, and judged
+ * How long packets wait is read with it: as the scheduler says, else as the kernel's clock says of a packet that a worker
+ * sent (port_queue_waited), else what waits by the rate at which it was sent since the last reading (the ceil, if nothing
+ * was).  A class with DELAY_US is read each QOS_DELAY_MS, and judged
  * each second: nine tenths of the readings should be within what is promised. */
 #ifndef QUEUES_SERVICE_H
 #define QUEUES_SERVICE_H
