@@ -37,6 +37,7 @@ class Test:
 
 SWITCHES = ('bridge', 'relay', 'ours', 'userspace', 'flower', 'ovs', 'ovs-kernel', 'ovs-tso', 'ovs-xdp')
 CONNECTIONS = (*SWITCHES, 'flowtable')      # a router: it takes what hosts send each other
+MEASURED = (*SWITCHES, 'unmeasured')        # with and without round trips
 PROCESSES = tuple(s for s in SWITCHES if s not in ('bridge', 'flower'))
 BOTH = ('ours', 'userspace')
 OPENFLOW = (*BOTH, 'ovs', 'ovs-tso')
@@ -363,12 +364,12 @@ NEW = 'each packet a new microflow'
 ADDED = flowload.OPERATIONS[:1]
 
 TESTS = {
-    'tcp1': row('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True), CONNECTIONS),
+    'tcp1': row('TCP, 1 stream, offloads on', 'Gbit/s', tcp(1, True), (*CONNECTIONS, 'unmeasured')),
     'tcp4': row('TCP, 4 streams, offloads on', 'Gbit/s', tcp(4, True), CONNECTIONS),
-    'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False), CONNECTIONS),
+    'tcp1-off': row('TCP, 1 stream, offloads off', 'Gbit/s', tcp(1, False), (*CONNECTIONS, 'unmeasured')),
     'tcp4-off': row('TCP, 4 streams, offloads off', 'Gbit/s', tcp(4, False), CONNECTIONS),
     'tcp1-bare': row('TCP, 1 stream, no offloads at hosts and ports', 'Gbit/s', tcp_bare),
-    'small': row('64-byte packets, 1 microflow', 'packets/s', small(1)),
+    'small': row('64-byte packets, 1 microflow', 'packets/s', small(1), MEASURED),
     'small10k': row(f'64-byte packets, {MANY}', 'packets/s', small(10000)),
     'flows1m': row(f'{MANY}, 1,000,000 flows of mixed masks', 'packets/s',
                  small(10000, mixed(1000000)), OPENFLOW, like='small10k'),
@@ -412,7 +413,7 @@ TESTS = {
     'rate1g': row('... of 1 Gbit/s', 'of its rate', of_its_rate(LINK), QUEUES, rounds=3),
     'rtt-bulk': row('round trip beside TCP that fills 10 Mbit/s', 'us p50', round_trip_beside_bulk,
                     BOTH, lower=True),
-    'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*CONNECTIONS, 'crowded', 'busy'),
+    'rtt': row('round trip, back to back', 'us p50', round_trip(0), (*CONNECTIONS, 'unmeasured', 'crowded', 'busy'),
                lower=True, figures=('us p50', 'us p99')),
     'rtt-after': row('round trip after a stream of TCP segments', 'us p50', round_trip_after_segments, lower=True),
     'rtt-idle': row('round trip, 1 ms between', 'us p50', round_trip(1000), lower=True),
