@@ -144,7 +144,10 @@ class Spinning:
         self.threads = [threading.Thread(target=run, daemon=True) for run in (self.from_client, self.from_server)]
 
     def send(self, sock, bit):
-        sock.send(bytes([0x40 | self.bit(bit) << 5]) + bytes(30))
+        """Three at a time: a turn takes two packets, and eight from the other end until it is answered.  On an emulated
+        processor one at a time does not come to that: a thread gets its turn every 5 to 10 ms."""
+        for _ in range(3):
+            sock.send(bytes([0x40 | self.bit(bit) << 5]) + bytes(30))
         time.sleep(0.001)
 
     @staticmethod
