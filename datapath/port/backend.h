@@ -42,6 +42,7 @@ struct queue_clock {
     uint64_t full_until; /* until then one of those under way may still come out, ns */
     uint64_t
         last; /* of the last sample: when it was read, in ms, << 32 | how long it waited, us; 0: none yet */
+    bool dropped; /* the last one that asked: it makes no second stamp */
     unsigned n;
     struct queue_stamp {
         uint32_t id;

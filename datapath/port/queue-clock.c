@@ -133,6 +133,8 @@ queue_clock_due(struct port_io *w, struct queue_clock *c, int fd)
     for (unsigned i = 0; i < READ_AT_ONCE && read_one(fd, &s); i++)
         if (s.ns)
             take(c, &s);
+    c->n -= c->dropped && c->n;
+    c->dropped = false;
     if (c->n == QUEUE_CLOCK_UNDER_WAY && now > c->full_until)
         c->n = 0; /* the queue has dropped all of them */
     if (c->n < QUEUE_CLOCK_UNDER_WAY)

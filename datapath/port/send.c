@@ -104,10 +104,10 @@ refusal(int err, bool *all)
 }
 
 static bool
-has_priority(const struct mmsghdr *m)
+has_control(const struct mmsghdr *m, int type)
 {
     const struct cmsghdr *c = m->msg_hdr.msg_control;
-    return c && c->cmsg_type == SO_PRIORITY;
+    return c && c->cmsg_type == type;
 }
 
 /* priority 0: the socket's. */
@@ -261,7 +261,7 @@ sent_otherwise(struct sending *s, unsigned i, enum drop_reason why)
     struct adding a = {.s = s, .q = s->w->msg_q[i], .complete = true, .add = send_alone};
     if (it->segment)
         return false;
-    if (has_priority(&s->w->msg[i]))
+    if (has_control(&s->w->msg[i], SO_PRIORITY))
         a.priority = port_queue_priority(s->port, s->queue);
     if (why == DROP_tx_error && (it->vnet.flags || it->vnet.gso_type))
         finish(&a, it);
@@ -310,6 +310,8 @@ send_messages(struct sending *s)
         if (r > 0 && (partial || it->wire > USUAL_FRAME))
             continue; /* again, for its errno */
         enum drop_reason why = refusal(r > 0 ? ENOBUFS : -r, &all);
+        if (has_control(&w->msg[i], SO_TIMESTAMPING))
+            w->msg_q[i]->clock.dropped = true;
         if (!sent_otherwise(s, i, why))
             count_drop(s, it, why);
         ++i;

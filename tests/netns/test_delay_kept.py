@@ -111,7 +111,7 @@ def test_kept_by_fq_codel(need):
     need('fq_codel')
     took = {}
     for delay in PROMISED, 0:
-        with Topology(2) as topo, Switch(topo) as switch, switch.connect() as conn, \
+        with Topology(2) as topo, Switch(topo, '--offload=off') as switch, switch.connect() as conn, \
                 Cbr(topo, 1, (eth(udp4(bytes(950), dport=9)), 600), seconds=SECONDS + 2):
             took[delay], got, below = overloaded(topo, switch, conn, delay, rate=4 * MBIT)
             print_line(f'fq_codel, delay={delay}', took[delay], got, below)
