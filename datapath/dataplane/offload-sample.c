@@ -147,7 +147,7 @@ sample_batch(struct offload_sample *s, const struct offload_kinds *k, bool behin
 {
     bool more = false;
     for (unsigned i = 0; i < n; i++)
-        if (!batch[i].fragment && !batch[i].malformed)
+        if (!batch[i].malformed)
             more |= look_at(s, k, behind, &batch[i]);
     return more;
 }
@@ -178,6 +178,7 @@ bits_that_matter(const struct tables *t, const struct flow_key *more, struct flo
     memset(all->tunnel_id, 0, sizeof all->tunnel_id);
     memset(all->in_phy_port, 0, sizeof all->in_phy_port);
     memset(all->in_port, 0xff, sizeof all->in_port);
+    all->fragment = 0xff; /* entries are for fragments, or for others */
 }
 
 static struct offload_kinds *

@@ -71,19 +71,11 @@ take_ask(struct sw_offload *f)
     return true;
 }
 
-/* All packets that the programs handle are 0 in the words that they don't read, so the match
- * says more than the rule. */
 static void
 fill_match(struct entry *e, const struct offload_rule *r)
 {
-    memset(&e->mask, 0xff, sizeof e->mask);
-    e->key = (struct flow_key){0};
-#define FILL_WORD(i, at)                                                                           \
-    e->key.w[at] = r->key[i] & r->mask[i];                                                         \
-    e->mask.w[at] = r->mask[i];
-    OFFLOAD_WORD_ROWS(FILL_WORD)
+    offload_rule_packets(r, &e->key, &e->mask);
     e->key.w[0] = e->asked.w[0]; /* the interface is the port */
-    e->mask.w[0] = UINT64_MAX;
 }
 
 static void

@@ -2,9 +2,8 @@
 /* What edits do to the packet, its key and the bits that matter, in step with packet/edit.c and
  * packet/tags.c.
  *
- * The kernel's programs read only IPv4 and IPv6 without extension headers, MPLS and PBB, whole
- * and well-formed.  So no packet that can find the entry is ARP or ND.  An op on an IP header
- * adds the EtherType to the bits that matter, so that the header is there. */
+ * The kernel's programs read only packets that are whole and well-formed.  An op on a header adds to the bits that
+ * matter what makes it sure that the header is there. */
 #include "plan-inside.h"
 
 #include <packet/headers.h>
@@ -41,7 +40,9 @@ is_for_ip(uint32_t kind)
     case OFFLOAD_SET_ETH_SRC:
     case OFFLOAD_PUSH_VLAN:
     case OFFLOAD_POP_VLAN:
-    case OFFLOAD_SET_VLAN: return false;
+    case OFFLOAD_SET_VLAN:
+    case OFFLOAD_SET_HEAD:
+    case OFFLOAD_SET_ARP: return false;
     default: return true;
     }
 }
@@ -88,6 +89,12 @@ is_proto(struct plan_way *w, uint8_t proto)
 {
     struct flow_key b = {.ip_proto = 0xff};
     return plan_look(w, &b) && w->now.key.ip_proto == proto;
+}
+
+static bool
+has_l3(struct plan_way *w)
+{
+    return plan_look_vlan(w, KEY_HAS_L3) && of_get16(w->now.key.vlan_vid) & KEY_HAS_L3;
 }
 
 static bool
@@ -144,6 +151,24 @@ set_ipv6(struct plan_way *w, uint32_t half, const uint8_t *v)
            plan_op(w, OFFLOAD_SET_IPV6, half + 1, memory(v + 8, 8));
 }
 
+/* shift: of the field in the first four bytes of its header. */
+static bool
+set_head(struct plan_way *w, enum oxm_field f, uint32_t bits, unsigned shift, const uint8_t *v)
+{
+    uint8_t both[8];
+    of_set32(both, (uint32_t)oxm_number(&oxm_rows[f], v) << shift & bits);
+    of_set32(both + 4, bits);
+    return plan_op(w, OFFLOAD_SET_HEAD, f,
+                   (uint64_t)memory32(both + 4, 4) << 32 | memory32(both, 4));
+}
+
+static bool
+set_arp(struct plan_way *w, enum oxm_field f, uint32_t at, const uint8_t *v)
+{
+    uint32_t n = oxm_rows[f].bytes;
+    return plan_op(w, OFFLOAD_SET_ARP, f | n << 8 | at << 16, memory(v, n));
+}
+
 /* The field's op.  The packet has the field. */
 static bool
 set_op(struct plan_way *w, enum oxm_field f, const uint8_t *v)
@@ -163,6 +188,16 @@ set_op(struct plan_way *w, enum oxm_field f, const uint8_t *v)
     case OXM_udp_src: return plan_op(w, OFFLOAD_SET_TP_SRC, memory32(v, 2), 0);
     case OXM_tcp_dst:
     case OXM_udp_dst: return plan_op(w, OFFLOAD_SET_TP_DST, memory32(v, 2), 0);
+    case OXM_ipv6_flabel: return set_head(w, f, 0x000fffff, 0, v);
+    case OXM_mpls_label: return set_head(w, f, 0xfffff000, 12, v);
+    case OXM_mpls_tc: return set_head(w, f, 0x00000e00, 9, v);
+    case OXM_mpls_bos: return set_head(w, f, MPLS_BOS, 8, v);
+    case OXM_pbb_isid: return set_head(w, f, 0x00ffffff, 0, v);
+    case OXM_arp_op: return set_arp(w, f, ARP_OP_AT, v);
+    case OXM_arp_spa: return set_arp(w, f, ARP_SPA_AT, v);
+    case OXM_arp_tpa: return set_arp(w, f, ARP_TPA_AT, v);
+    case OXM_arp_sha: return set_arp(w, f, ARP_SHA_AT, v);
+    case OXM_arp_tha: return set_arp(w, f, ARP_THA_AT, v);
     default: return plan_refuse(w, OFFLOAD_WHY_set_field);
     }
 }
@@ -177,8 +212,8 @@ has_field(struct plan_way *w, enum oxm_field f)
     case OXM_ipv4_src:
     case OXM_ipv4_dst: return is_type(w, TYPE_IPV4);
     case OXM_ipv6_src:
-    case OXM_ipv6_dst:
-    case OXM_ipv6_flabel: return is_type(w, TYPE_IPV6);
+    case OXM_ipv6_dst: return is_type(w, TYPE_IPV6);
+    case OXM_ipv6_flabel: return is_type(w, TYPE_IPV6) && has_l3(w);
     case OXM_tcp_src:
     case OXM_tcp_dst: return has_l4(w, PROTO_TCP);
     case OXM_udp_src:
@@ -193,14 +228,14 @@ has_field(struct plan_way *w, enum oxm_field f)
     case OXM_arp_spa:
     case OXM_arp_tpa:
     case OXM_arp_sha:
-    case OXM_arp_tha:
+    case OXM_arp_tha: return is_type(w, TYPE_ARP) && has_l3(w);
     case OXM_ipv6_nd_target:
     case OXM_ipv6_nd_sll:
-    case OXM_ipv6_nd_tll: return false;
+    case OXM_ipv6_nd_tll: return is_type(w, TYPE_IPV6) && has_l4(w, PROTO_ICMPV6);
     case OXM_mpls_label:
     case OXM_mpls_tc:
-    case OXM_mpls_bos: return is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC);
-    case OXM_pbb_isid: return is_type(w, TYPE_PBB);
+    case OXM_mpls_bos: return (is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC)) && has_l3(w);
+    case OXM_pbb_isid: return is_type(w, TYPE_PBB) && has_l3(w);
     default: return true;
     }
 }

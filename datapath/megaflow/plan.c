@@ -403,14 +403,17 @@ port_bits(const struct offload_plan *p, uint32_t in_port)
     return bits;
 }
 
+/* Whether the programs take such packets (parse_type in offload/bpf/lookup.h). */
 static bool
-is_kernel_kind(const struct flow_key *k)
+is_kernel_kind(const struct dp *dp, const struct flow_key *k)
 {
     uint16_t type = of_get16(k->eth_type);
-    bool is_ip = type == TYPE_IPV4 || type == TYPE_IPV6;
-    return of_get16(k->vlan_vid) & KEY_HAS_L3 &&
-           (is_ip || is_mpls_type(type) || type == TYPE_PBB) && !of_get16(k->ipv6_exthdr) &&
-           !k->has_nd;
+    bool is_whole = of_get16(k->vlan_vid) & KEY_HAS_L3;
+    if (type < ETH_MIN_TYPE || is_vlan_type(type) ||
+        (k->fragment && load_relaxed(&dp->frag) == OFPC_FRAG_DROP))
+        return false;
+    return is_whole ||
+           !(type == TYPE_IPV4 || type == TYPE_IPV6 || is_mpls_type(type) || type == TYPE_PBB);
 }
 
 static enum offload_reason
@@ -466,10 +469,11 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, enum offload_stage 
     w.why = in_refusal(in, stage);
     if (w.why != OFFLOADED)
         return w.why;
-    if (!is_kernel_kind(key))
+    if (!is_kernel_kind(dp, key))
         return OFFLOAD_WHY_kind;
     if (!flow_walk(dp->tables, key, &path, &w.bits))
         return path.n == CACHE_STEPS ? OFFLOAD_WHY_long_path : OFFLOAD_WHY_unknown_key;
+    w.bits.fragment = 0xff; /* flow hashes, round trips and set-config tell them from others */
     packet_of_key(key, &p);
     p.in_port = in_port;
     pipeline_dry_run(&walker, &p, &w.run);

@@ -60,12 +60,23 @@ sw_offload_port_why(const struct sw *sw, const struct sw_port *p)
     return (struct sw_offload_why){front ? "in_front" : NULL, front};
 }
 
-/* The programs read IPv4 without options only; the key doesn't tell. */
+/* Extension headers that the programs don't take (ofqos_exts in offload/bpf/exts.h). */
 static bool
-has_options(const struct packet *p)
+has_odd_exts(const struct packet *p)
 {
-    return of_get16(p->key.eth_type) == TYPE_IPV4 && p->l3 && p->l3 < p->len &&
-           p->data[p->l3] != 0x45;
+    uint16_t exts = of_get16(p->key.ipv6_exthdr);
+    struct ip_view v;
+    return exts &&
+           (exts & (OFPIEH_UNREP | OFPIEH_UNSEQ) || (p->l4 && p->l4 - p->l3 > OFFLOAD_IP_MOST) ||
+            !ip_view(p->data, p->len, p->l3, true, false, &v) || v.routed);
+}
+
+/* The key doesn't tell whether the programs read the packet. */
+static bool
+is_odd(const struct packet *p)
+{
+    return p->malformed || p->snap || p->eth_type_at > ETH_TYPE_AT + 2 * VLAN_TAG ||
+           has_odd_exts(p);
 }
 
 static uint32_t
@@ -117,7 +128,7 @@ sw_offload_explain(struct sw *sw, const struct packet *p)
         why = sw_offload_port_why(sw, in);
     if (why.name)
         return why;
-    if (p->fragment || p->malformed || has_options(p))
+    if (is_odd(p))
         return why_of(OFFLOAD_WHY_kind);
     bool queue_in = false;
     why = explain_at(sw, in, OFFLOAD_AT_PORT, p, &queue_in);

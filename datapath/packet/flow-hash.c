@@ -41,7 +41,8 @@ void
 packet_of_key(const struct flow_key *k, struct packet *out)
 {
     uint16_t has = of_get16(k->vlan_vid);
-    *out = (struct packet){.key = *k, .l3 = has & KEY_HAS_L3, .l4 = has & KEY_HAS_L4};
+    *out = (struct packet){
+        .key = *k, .l3 = has & KEY_HAS_L3, .l4 = has & KEY_HAS_L4, .fragment = k->fragment};
 }
 
 #define ALL(member) memset(bits->member, 0xff, sizeof bits->member)
@@ -81,6 +82,7 @@ packet_flow_hash_bits(const struct packet *p, struct flow_key *bits)
     if (type == TYPE_IPV6)
         bits->w[9] = bits->w[11] = UINT64_MAX;
     if (p->l4 && k->ip_proto != PROTO_ICMP && k->ip_proto != PROTO_ICMPV6) {
+        bits->fragment = 0xff;
         ALL(tp_src);
         ALL(tp_dst);
     }

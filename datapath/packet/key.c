@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <packet/key.h>
 
+#include <oflib/protocols.h>
 #include <oflib/wire.h>
 
 #include <stddef.h>
@@ -30,6 +31,13 @@ const uint8_t key_offset[OXM_N] = {
     [OXM_mpls_bos] = AT(mpls_bos),       [OXM_pbb_isid] = AT(pbb_isid),
     [OXM_tunnel_id] = AT(tunnel_id),     [OXM_ipv6_exthdr] = AT(ipv6_exthdr),
 };
+
+bool
+key_is_arp(const struct flow_key *k)
+{
+    uint16_t type = of_get16(k->eth_type);
+    return (type == TYPE_ARP || type == TYPE_RARP) && of_get16(k->vlan_vid) & KEY_HAS_L3;
+}
 
 /* All bits of a field: as many as its row says, right-aligned in its bytes. */
 #define FULL_BYTE(bytes, bits, b)                                                                  \

@@ -375,6 +375,7 @@ packet_reparse(struct packet *p)
     struct flow_key *k = &p->key;
     of_set16(k->vlan_vid, (uint16_t)(of_get16(k->vlan_vid) | (p->l3 ? KEY_HAS_L3 : 0) |
                                      (p->l4 ? KEY_HAS_L4 : 0)));
+    k->fragment = p->fragment;
     k->has_nd =
         (uint8_t)((p->nd_target_at ? KEY_HAS_ND_TARGET : 0) | (p->nd_sll_at ? KEY_HAS_ND_SLL : 0) |
                   (p->nd_tll_at ? KEY_HAS_ND_TLL : 0));

@@ -2,6 +2,7 @@
 /* Requests about the switch as a whole and about the connection itself. */
 #include <admission/request.h>
 
+#include <megaflow/megaflow.h>
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
 #include <shared/rcu.h>
@@ -43,6 +44,8 @@ handle_set_config(struct sw *sw, struct conn *c, const struct of_msg *m)
         return OF_SWITCH_CONFIG_FAILED(BAD_FLAGS);
     if (q->miss_send_len > OFPCML_MAX && q->miss_send_len != OFPCML_NO_BUFFER)
         return OF_SWITCH_CONFIG_FAILED(BAD_LEN);
+    if (q->flags != sw->dp.frag)
+        sw_offload_forget_all(sw);
     store_relaxed(&sw->dp.frag, q->flags);
     sw->miss_send_len = q->miss_send_len;
     return 0;

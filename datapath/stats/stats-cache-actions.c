@@ -87,6 +87,15 @@ put_ipv6(const struct offload_op *op, struct cache_actions *a)
 }
 
 static void
+put_head(const struct offload_op *op, struct cache_actions *a)
+{
+    uint32_t half[2] = {(uint32_t)op->value, (uint32_t)(op->value >> 32)};
+    uint32_t value = of_get32((const uint8_t *)&half[0]),
+             bits = of_get32((const uint8_t *)&half[1]);
+    set_number(a, (enum oxm_field)op->arg, value / (bits & -bits));
+}
+
+static void
 put_edit(const struct sw_offload_view *v, const struct offload_op *op, struct cache_actions *a)
 {
     switch (op->kind) {
@@ -113,6 +122,8 @@ put_edit(const struct sw_offload_view *v, const struct offload_op *op, struct ca
     case OFFLOAD_DEC_TTL: add(a, OF_ACTION(DEC_NW_TTL)); break;
     case OFFLOAD_SET_TP_SRC:
     case OFFLOAD_SET_TP_DST: put_transport(v, op, a); break;
+    case OFFLOAD_SET_HEAD: put_head(op, a); break;
+    case OFFLOAD_SET_ARP: set_bytes(a, (enum oxm_field)(op->arg & 0xff), &op->value); break;
     }
 }
 

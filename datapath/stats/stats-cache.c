@@ -53,13 +53,17 @@ since(const struct dump *d, uint64_t when)
     return !when ? UINT64_MAX : d->now > when ? d->now - when : 0;
 }
 
-/* Words that the programs don't read are 0 in all their packets: nothing to be told. */
+/* What the programs don't read tells nothing of the entry. */
 static void
 match_of(const struct sw_offload_view *v, struct of_match *out)
 {
     struct flow_key mask = {0};
 #define READ_WORD(i, at) mask.w[at] = v->mask.w[at];
     OFFLOAD_WORD_ROWS(READ_WORD)
+    if (key_is_arp(&v->key)) {
+        memcpy(mask.nd_sll, v->mask.nd_sll, sizeof mask.nd_sll);
+        memcpy(mask.nd_tll, v->mask.nd_tll, sizeof mask.nd_tll);
+    }
     memset(mask.in_phy_port, 0, sizeof mask.in_phy_port);
     key_to_match(&v->key, &mask, out);
 }

@@ -322,7 +322,7 @@ programs_read(struct skb *s, struct skb_view *out)
     out->ttl = f.ttl;
     out->inside = f.key.proto == PROTO_UDP && f.l4 && inside_of(&s->s, f.l4 + UDP_HEADER);
     out->transport = s->s.gso_size ? (uint8_t)(layers_of(&s->s, TYPE_ETH, 0) >> 32) : 0;
-    out->cuts = f.header != 0;
+    out->cuts = where_header(f.where) != 0;
     out->packets = w.packets;
     out->bytes = w.bytes;
     return true;

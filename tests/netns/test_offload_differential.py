@@ -34,19 +34,65 @@ ADDRESSES4 = ['10.0.0.1', '10.0.0.2', '10.0.1.1', '192.0.2.7']
 ADDRESSES6 = ['fd00::1', 'fd00::2', 'fd00:0:0:1::1', '2001:db8::7']
 
 
-def ip_packet(chance, version, proto, transport_of):
-    """transport_of(pseudo) -> the transport header and payload, its checksum right"""
+OPTIONS = [b'\1' * 4, b'\x94\4\0\0', b'\7\7\4' + bytes(4) + b'\0' + bytes(4), b'\1' * 40]
+
+
+def ip_packet(chance, version, proto, transport_of, odd=False):
+    """transport_of(pseudo) -> the transport header and payload, its checksum right.  odd: with options, extension
+    headers, or as a fragment"""
     ttl, tos = chance.choice([64, 64, 64, 2, 1]), chance.choice([0, 0, 0x2e << 2, 1, 0xff])
     if version == 4:
         src, dst = (socket.inet_aton(chance.choice(ADDRESSES4)) for _ in range(2))
         body = transport_of(lambda n: src + dst + struct.pack('!BBH', 0, proto, n))
-        head = struct.pack('!BBHHHBBH', 0x45, tos, 20 + len(body), chance.randrange(65536), 0x4000, ttl,
-                           proto, 0) + src + dst
+        options = chance.choice(OPTIONS) if odd and chance.random() < 0.5 else b''
+        fragment = chance.choice([0x2000, 0x2010, 0x0007]) if odd and not options else 0x4000
+        head = struct.pack('!BBHHHBBH', 0x45 + len(options) // 4, tos, 20 + len(options) + len(body),
+                           chance.randrange(65536), fragment, ttl, proto, 0) + src + dst + options
         return head[:10] + struct.pack('!H', checksum(head)) + head[12:] + body
     src, dst = (socket.inet_pton(socket.AF_INET6, chance.choice(ADDRESSES6)) for _ in range(2))
     body = transport_of(lambda n: src + dst + struct.pack('!II', n, proto))
+    if odd:
+        proto, more = extensions(chance, proto)
+        body = more + body
     return struct.pack('!IHBB', 6 << 28 | tos << 20 | chance.choice([0, 0x12345]), len(body), proto,
                        ttl) + src + dst + body
+
+
+def extensions(chance, proto):
+    """-> the first one's number, and their bytes; mostly in the usual order"""
+    def options(after):
+        n = chance.choice([0, 0, 1, 3])
+        return struct.pack('!BBBB', after, n, 1, 4 + 8 * n) + bytes(4 + 8 * n)
+
+    def fragment(after):
+        return struct.pack('!BBHI', after, 0, chance.choice([1, 0, 0x18, 0x19]), 7)
+
+    def routing(after):
+        return struct.pack('!BBBB', after, 0, 4, chance.choice([0, 0, 1])) + bytes(4)
+
+    chain = [(0, options), (60, options), (43, routing), (44, fragment), (60, options)]
+    chain = [kind for kind in chain if chance.random() < 0.4] or [(44, fragment)]
+    if chance.random() < 0.1:
+        chance.shuffle(chain)
+    out = b''
+    for number, make in reversed(chain):
+        proto, out = number, make(proto) + out
+    return proto, out
+
+
+def arp(chance):
+    """Mostly of Ethernet and IPv4"""
+    return struct.pack('!HHBBH', chance.choice([1, 1, 1, 6]), 0x800, 6, 4, chance.choice([1, 1, 2])) + \
+        mac(chance.choice([0x11, 0x12])) + socket.inet_aton(chance.choice(ADDRESSES4)) + \
+        mac(chance.choice([0, 1])) + socket.inet_aton(chance.choice(ADDRESSES4))
+
+
+def neighbour(chance):
+    """A solicitation or advertisement, and what it says of link layers"""
+    kind = chance.choice([135, 136])
+    option = struct.pack('!BB', kind - 134, 1) + mac(0x11) if chance.random() < 0.7 else b''
+    head = struct.pack('!BBHI', kind, 0, 0, 0) + socket.inet_pton(socket.AF_INET6, chance.choice(ADDRESSES6)) + option
+    return lambda pseudo: summed(head, 2, b'', pseudo)
 
 
 def summed(head, at, payload, pseudo):
@@ -99,12 +145,14 @@ class Template:
         payload = (number * (size // 8 + 1))[:size]         # in each segment
         if chance.random() < 0.06:                     # neither IPv4 nor IPv6
             body, kind, shape = number.ljust(60, b'-'), chance.choice([0x806, 0x88cc, 0x1234]), 'whole'
+        elif chance.random() < 0.1:
+            body, kind, shape = arp(chance) + number.ljust(32, b'-'), chance.choice([0x806, 0x806, 0x8035]), 'whole'
+        elif chance.random() < 0.05:                   # what is behind the IP packet has the number
+            body, kind, shape = ip_packet(chance, 6, 58, neighbour(chance)) + number, 0x86dd, 'whole'
         else:
-            body = ip_packet(chance, version, proto, transport(chance, proto, payload))
+            odd = shape == 'whole' and chance.random() < 0.3
+            body = ip_packet(chance, version, proto, transport(chance, proto, payload), odd)
             kind = 0x800 if version == 4 else 0x86dd
-            if shape == 'whole' and version == 4 and chance.random() < 0.08:       # a fragment
-                head = body[:6] + struct.pack('!H', 0x2000) + body[8:10] + b'\0\0' + body[12:20]
-                body = head[:10] + struct.pack('!H', checksum(head)) + head[12:] + body[20:]
         if inside and shape == 'whole' and chance.random() < 0.7:
             kind, body = hidden(chance, kind, body)
         frame = mac(chance.choice([1, 2, 3])) + mac(0x11) + tagged(chance, kind) + body
@@ -126,7 +174,10 @@ TAG = [lambda c: pop_vlan(), lambda c: set_field(vlan_vid=0x1000 | c.choice([5, 
        lambda c: set_field(vlan_pcp=c.randrange(8))]
 IP = [lambda c: set_field(ip_dscp=c.randrange(64)), lambda c: set_field(ip_ecn=c.randrange(4))]
 IP4 = [lambda c: set_field(ipv4_src=c.choice(ADDRESSES4)), lambda c: set_field(ipv4_dst=c.choice(ADDRESSES4))]
-IP6 = [lambda c: set_field(ipv6_src=c.choice(ADDRESSES6)), lambda c: set_field(ipv6_dst=c.choice(ADDRESSES6))]
+ARP = [lambda c: set_field(arp_op=c.choice([1, 2])), lambda c: set_field(arp_spa=c.choice(ADDRESSES4)),
+       lambda c: set_field(arp_tpa=c.choice(ADDRESSES4)), lambda c: set_field(arp_sha=mac(c.randrange(9))),
+       lambda c: set_field(arp_tha=mac(c.randrange(9)))]
+IP6 = [lambda c: set_field(ipv6_flabel=c.choice([0, 0x54321])), lambda c: set_field(ipv6_src=c.choice(ADDRESSES6)), lambda c: set_field(ipv6_dst=c.choice(ADDRESSES6))]
 PORT = {proto: [lambda c, p=p: set_field(**{f'{p}_src': c.randrange(1, 65536)}),
                 lambda c, p=p: set_field(**{f'{p}_dst': c.randrange(1, 65536)})]
         for proto, p in ((17, 'udp'), (6, 'tcp'))}
@@ -140,7 +191,21 @@ def random_match(chance):
         fields['in_port'] = chance.randrange(1, PORTS + 1)
     if chance.random() < 0.2:
         fields['eth_dst'] = (mac(chance.choice([1, 2, 3])), b'\xff' * 6)[0]
-    version = chance.choice([0, 4, 4, 6])
+    version = chance.choice([0, 4, 4, 6, 'arp', 'nd'])
+    if version == 'arp':
+        fields['eth_type'] = 0x806
+        some = {'arp_op': chance.choice([1, 2]), 'arp_spa': chance.choice(ADDRESSES4),
+                'arp_tpa': ('10.0.0.0', '255.255.255.0'), 'arp_sha': mac(0x11), 'arp_tha': (mac(1), b'\xff' * 6)}
+        fields |= {k: some[k] for k in some if chance.random() < 0.4}
+        edits += ARP
+    elif version == 'nd':
+        fields |= {'eth_type': 0x86dd, 'ip_proto': 58, 'icmpv6_type': chance.choice([135, 136])}
+        if chance.random() < 0.5:
+            fields['ipv6_nd_target'] = chance.choice(ADDRESSES6)
+    elif version == 6 and chance.random() < 0.3:
+        fields['ipv6_exthdr'] = chance.choice([0, 16, 64, (16, 16)])
+    if version in ('arp', 'nd'):
+        version = 0
     if version:
         fields['eth_type'] = 0x800 if version == 4 else 0x86dd
         edits += IP + (IP4 if version == 4 else IP6)
@@ -196,8 +261,9 @@ def pipeline(seed):
             if table < 2 and (n == len(flows) - 1 or chance.random() < 0.4):
                 instructions.append(goto_table(chance.randrange(table + 1, 3)))
             priority = 0 if n == len(flows) - 1 else 10 + n
-            order = {k: fields[k] for k in ('in_port', 'eth_dst', 'eth_type', 'vlan_vid', 'ip_proto',
-                                            'ipv4_dst', 'ipv6_dst', 'udp_dst', 'tcp_dst')
+            order = {k: fields[k] for k in ('in_port', 'eth_dst', 'eth_type', 'vlan_vid', 'ip_proto', 'ipv6_exthdr',
+                                            'ipv4_dst', 'ipv6_dst', 'udp_dst', 'tcp_dst', 'arp_op', 'arp_spa',
+                                            'arp_tpa', 'arp_sha', 'arp_tha', 'icmpv6_type', 'ipv6_nd_target')
                      if k in fields}
             out.append((of13.FLOW_MOD, of13.flow_mod(match=match(**order), table_id=table,
                                                      priority=priority, instructions=instructions)))

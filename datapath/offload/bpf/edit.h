@@ -25,8 +25,7 @@ l3_of(const struct offload_at *at)
 static __always_inline __u32
 l4_of(const struct offload_at *at)
 {
-    return l3_of(at) + (where_is_v6(at->where) ? IPV6_HEADER : IPV4_HEADER) +
-           where_jumbo(at->where);
+    return l3_of(at) + where_ip(at->where);
 }
 
 /* Where the transport's checksum is; 0: it has none that covers addresses and ports. */
@@ -131,7 +130,7 @@ set_tos(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 bits_value)
     else
         now = bpf_htons((bpf_ntohs(old) & ~(__u32)bits) | value);
     if (v6)
-        return bpf_skb_store_bytes(skb, l3, &now, 2, 0);
+        return bpf_skb_store_bytes(skb, l3, &now, 2, BPF_F_RECOMPUTE_CSUM);
     return set_ipv4_half(skb, l3, IPV4_TOS_AT, old, now);
 }
 
@@ -145,10 +144,31 @@ set_ttl(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 ttl)
     __u16 h = bpf_ntohs(old);
     if (v6) {
         __u8 limit = ttl > 255 ? h - 1 : ttl;
-        return bpf_skb_store_bytes(skb, l3 + IPV6_TTL_AT, &limit, 1, 0);
+        return bpf_skb_store_bytes(skb, l3 + IPV6_TTL_AT, &limit, 1, BPF_F_RECOMPUTE_CSUM);
     }
     now = bpf_htons((h & 0xff) | ((ttl > 255 ? (h >> 8) - 1 : ttl) & 0xff) << 8);
     return set_ipv4_half(skb, l3, IPV4_TTL_AT, old, now);
+}
+
+/* Labels, service numbers, the flow label: no header's checksum covers them. */
+static __noinline int
+set_head(struct __sk_buff *skb, __u32 l3, __be32 bits, __be32 value)
+{
+    __be32 head;
+    if (bpf_skb_load_bytes(skb, l3, &head, sizeof head))
+        return -1;
+    head = (head & ~bits) | value;
+    return bpf_skb_store_bytes(skb, l3, &head, sizeof head, BPF_F_RECOMPUTE_CSUM);
+}
+
+static __noinline int
+set_arp(struct __sk_buff *skb, __u32 at, __u32 n, __u64 value)
+{
+    switch (n) {
+    case 2: return bpf_skb_store_bytes(skb, at, &value, 2, BPF_F_RECOMPUTE_CSUM);
+    case 4: return bpf_skb_store_bytes(skb, at, &value, 4, BPF_F_RECOMPUTE_CSUM);
+    default: return bpf_skb_store_bytes(skb, at, &value, 6, BPF_F_RECOMPUTE_CSUM);
+    }
 }
 
 /* The transport's checksum follows a change.  size: 2 or 4; 0: `now` is the difference.  address: of the

@@ -12,19 +12,28 @@
 #define IPV6_HEADER   40
 #define IPV6_JUMBO    8 /* a hop-by-hop header with the jumbo payload option */
 #define JUMBO_OPTION  0xc2
+#define ARP_HEADER    28
+#define ARP_SHA_AT    8
+#define ARP_SPA_AT    14
+#define ARP_THA_AT    18
+#define ARP_TPA_AT    24
 #define UDP_HEADER    8
 #define SCTP_HEADER   12
 #define UDP_SUM_AT    6
 #define TCP_FLAGS_AT  13
 #define TCP_ENDS      0x05   /* FIN, RST */
 #define FRAGMENT      0x3fff /* more of them, or one that is not the first */
+#define LATER         0x1fff /* not the first */
 #define VID_PRESENT   0x1000
 #define HAS_L3        0x8000 /* packet/key.h */
 #define HAS_L4        0x4000
-#define ND_FIRST      133 /* router solicitation to redirect */
-#define ND_LAST       137
+#define ND_SOLICIT    135
+#define ND_ADVERT     136
 #define TYPE_IPV4     0x0800
 #define TYPE_ETH      0x6558 /* a frame in a tunnel */
+#define TYPE_LEAST    0x0600 /* below it is a length (802.3) */
+#define TYPE_ARP      0x0806
+#define TYPE_RARP     0x8035
 #define TYPE_VLAN     0x8100
 #define TYPE_IPV6     0x86dd
 #define TYPE_MPLS     0x8847
@@ -38,6 +47,7 @@
 #define INSIDE_PPPOE  1 /* packet/packet.h */
 #define INSIDE_MPLS   2
 #define LABELS        4
+#define TYPE_OLD_VLAN 0x9100
 #define PROTO_HOP     0
 #define PROTO_ICMP    1
 #define PROTO_IPIP    4

@@ -3,7 +3,7 @@
 #ifndef OFFLOAD_BPF_LOOKUP_H
 #define OFFLOAD_BPF_LOOKUP_H
 
-#include "layers.h"
+#include "exts.h"
 
 #ifndef RTT_CLOCK_NS /* by tests that run the programs as a process */
 #define RTT_CLOCK_NS()     bpf_ktime_get_ns()
@@ -24,38 +24,47 @@ union key {
         __be16 vlan_vid;
         __u8 pcp, dscp, ecn, proto;
         __be16 tp_src, tp_dst;
-        __be32 mpls_label;
-        __u8 mpls_tc, mpls_bos;
-        __u16 zero1;
-        __be32 flabel;
-        __u8 isid[3], zero2;
+        union {
+            struct {
+                __be32 mpls_label;
+                __u8 mpls_tc, mpls_bos;
+                __be16 exts;
+                __be32 flabel;
+                __u8 isid[3], fragment;
+            };
+            struct { /* ARP's */
+                __u8 sha[6], zero1[2];
+                __u8 tha[6], zero2[2];
+            };
+        };
         __u8 src[16], dst[16];
     };
 };
 
-/* What both programs must know of a frame; the filter passes it to the other one in 32 bits
- * (where_of). */
+/* What both programs must know of a frame; the filter passes it to the other one in 32 bits, `where`.  It is on the
+ * stack, of which all calls have 512 bytes. */
 struct frame {
     union key key;
-    __u32 l3, l4; /* offsets, without the outermost tag, which is beside the bytes */
-    __u32 header; /* bytes in front of the payload; 0: no super-packet, or not known */
+    __u32 l3,
+        l4; /* offsets, without the outermost tag, which is beside the bytes; l4 0: there is none */
+    __u32 where;
     __u32 ttl;
-    __u32 tags;
-    __u32 jumbo;  /* bytes of the header that says a super-packet's length; no segment has it */
     __u32 l4_len; /* with what follows, as the IP header says */
-    __u32 whole;  /* the datagram's checksum is not a partial one */
-    __u32 around; /* bytes in front of l3 that the tables don't see (PACKET_INSIDE_) */
 };
 
-static __always_inline int
-is_v6(const struct frame *f)
-{
-    return f->l4 - f->l3 - f->jumbo == IPV6_HEADER;
-}
-
-/* header: 8 bits, tags: 2, IPv6: 1, protocol: 8, WHERE_HOST, jumbo: 1, whole: 1, a datagram whose round
- * trip is measured: 1, what is around the packet: 3, in units of 4 bytes. */
-#define WHERE_HOST (1 << 19) /* the host gets the frame, too */
+/* 8 bits: bytes in front of the payload; 0: no super-packet, or not known.  2 bits: tags.  8 bits: the protocol, 0: no
+ * transport header is there.  5 bits: words of the IP header with what is between it and the transport's. */
+#define WHERE_TAG   (1 << 8)
+#define WHERE_V6    (1 << 10)
+#define WHERE_PROTO 11        /* the shift */
+#define WHERE_HOST  (1 << 19) /* the host gets the frame, too */
+#define WHERE_JUMBO                                                                                \
+    (1 << 20) /* there is a header that says a super-packet's length; no segment has it */
+#define WHERE_WHOLE    (1 << 21) /* the datagram's checksum is not a partial one */
+#define WHERE_MEASURED (1 << 22) /* a datagram whose round trip is measured */
+#define WHERE_IP       23        /* the shift */
+#define WHERE_FRAGMENT (1 << 28)
+#define WHERE_AROUND   29        /* the shift: words in front of l3 that the tables don't see (PACKET_INSIDE_) */
 
 /* As probes_want. */
 static __always_inline __u32
@@ -68,9 +77,7 @@ is_udp_measured(const struct frame *f)
 static __always_inline __u32
 where_of(const struct frame *f)
 {
-    return f->header | f->tags << 8 | (__u32)is_v6(f) << 10 | (__u32)f->key.proto << 11 |
-           (__u32) !!f->jumbo << 20 | f->whole << 21 | is_udp_measured(f) << 22 |
-           f->around / 4 << 23;
+    return f->where | (is_udp_measured(f) ? WHERE_MEASURED : 0);
 }
 
 static __always_inline __u32
@@ -82,69 +89,97 @@ where_header(__u32 where)
 static __always_inline __u32
 where_tags(__u32 where)
 {
-    return where >> 8 & 3;
+    return where / WHERE_TAG & 3;
 }
 
 static __always_inline int
 where_is_v6(__u32 where)
 {
-    return where >> 10 & 1;
+    return !!(where & WHERE_V6);
 }
 
 static __always_inline __u32
 where_proto(__u32 where)
 {
-    return where >> 11 & 0xff;
+    return where >> WHERE_PROTO & 0xff;
 }
 
 static __always_inline __u32
 where_jumbo(__u32 where)
 {
-    return where >> 20 & 1 ? IPV6_JUMBO : 0;
+    return where & WHERE_JUMBO ? IPV6_JUMBO : 0;
 }
 
 static __always_inline int
 where_whole(__u32 where)
 {
-    return where >> 21 & 1;
+    return !!(where & WHERE_WHOLE);
 }
 
 static __always_inline int
 where_measured(__u32 where)
 {
-    return where >> 22 & 1;
+    return !!(where & WHERE_MEASURED);
+}
+
+static __always_inline __u32
+where_ip(__u32 where)
+{
+    return (where >> WHERE_IP & 31) << 2;
+}
+
+static __always_inline int
+where_fragment(__u32 where)
+{
+    return !!(where & WHERE_FRAGMENT);
 }
 
 /* Where IP begins, without the outermost tag. */
 static __always_inline __u32
 where_l3(__u32 where, __u32 tags)
 {
-    return ETH_HEADER + (tags > 1 ? (tags - 1) * VLAN_TAG : 0) + (where >> 23 & 7) * 4;
+    return ETH_HEADER + (tags > 1 ? (tags - 1) * VLAN_TAG : 0) + (where >> WHERE_AROUND) * 4;
 }
 
 /* ------------------------------------------------------------------ parsing */
 
-/* The transport's fields, as parse_l4 in packet/parse.c has them.  False: user space is to look, also at
- * what may be an extension header. */
+/* The transport's fields, as parse_l4 in packet/parse.c has them.  False: it is malformed. */
 static __always_inline int
 parse_l4(struct __sk_buff *skb, struct frame *f, __u32 room)
 {
-    __u8 proto = f->key.proto, v6 = is_v6(f);
+    __u8 proto = f->key.proto, v6 = where_is_v6(f->where);
     __be16 port[2];
+    f->where |= (__u32)proto << WHERE_PROTO;
     f->l4_len = room;
     __u32 least = proto == PROTO_TCP ? 20 : proto == PROTO_UDP ? 8 : proto == PROTO_SCTP ? 12 : 4;
     if (proto != PROTO_TCP && proto != PROTO_UDP && proto != PROTO_SCTP &&
         proto != (v6 ? PROTO_ICMPV6 : PROTO_ICMP))
-        return !v6 || proto == PROTO_GRE || proto == PROTO_IPIP || proto == PROTO_IPV6;
+        return 1;
     if (room < least || bpf_skb_load_bytes(skb, f->l4, port, sizeof port))
         return 0;
     f->key.vlan_vid |= bpf_htons(HAS_L4);
     f->key.tp_src = port[0];
-    if (proto == PROTO_ICMP || proto == PROTO_ICMPV6) {
+    if (proto == PROTO_ICMPV6) {
         __u8 type = bpf_ntohs(port[0]) >> 8;
-        return !v6 || type < ND_FIRST || type > ND_LAST;
+        return (type != ND_SOLICIT && type != ND_ADVERT) ||
+               ofqos_nd(skb, f->l4, room, type == ND_SOLICIT ? ND_OPT_SLL : ND_OPT_TLL);
     }
-    f->key.tp_dst = port[1];
+    if (proto != PROTO_ICMP)
+        f->key.tp_dst = port[1];
+    return 1;
+}
+
+/* A fragment is looked at as far as its headers go; none is a super-packet. */
+static __always_inline int
+parse_fragment(struct __sk_buff *skb, struct frame *f, int later, __u32 room)
+{
+    f->key.fragment = 1;
+    f->where |= WHERE_FRAGMENT;
+    if (skb->gso_size)
+        return 0;
+    if (!later)
+        return parse_l4(skb, f, room);
+    f->l4 = 0;
     return 1;
 }
 
@@ -158,13 +193,12 @@ parse_ipv4(struct __sk_buff *skb, struct frame *f)
         __be16 sum;
         __u32 src, dst;
     } ip;
-    if (bpf_skb_load_bytes(skb, f->l3, &ip, sizeof ip) || ip.version != 0x45 ||
-        ip.fragment & bpf_htons(FRAGMENT))
+    if (bpf_skb_load_bytes(skb, f->l3, &ip, sizeof ip) || ip.version >> 4 != 4)
         return 0;
-    __u32 total = bpf_ntohs(ip.total);
+    __u32 total = bpf_ntohs(ip.total), head = (ip.version & 15) * 4;
     if (!total && skb->gso_size) /* a super-packet that is longer than this can say */
         total = skb->len - f->l3;
-    if (total < IPV4_HEADER || total > skb->len - f->l3)
+    if (head < IPV4_HEADER || total < head || total > skb->len - f->l3)
         return 0;
     f->key.dscp = ip.tos >> 2;
     f->key.ecn = ip.tos & 3;
@@ -172,27 +206,46 @@ parse_ipv4(struct __sk_buff *skb, struct frame *f)
     *(__u32 *)f->key.src = ip.src;
     *(__u32 *)f->key.dst = ip.dst;
     f->ttl = ip.ttl;
-    f->l4 = f->l3 + IPV4_HEADER;
-    return parse_l4(skb, f, total - IPV4_HEADER);
+    f->where |= (head >> 2) << WHERE_IP;
+    f->l4 = f->l3 + head;
+    if (ip.fragment & bpf_htons(FRAGMENT))
+        return parse_fragment(skb, f, ip.fragment & bpf_htons(LATER), total - head);
+    return parse_l4(skb, f, total - head);
 }
 
 /* A super-packet that is longer than the IPv6 header can say: Linux puts the jumbo payload option (RFC 2675)
  * behind it, and takes it out again where it cuts. */
 static __always_inline int
-parse_jumbo(struct __sk_buff *skb, struct frame *f, __u8 *next)
+parse_jumbo(struct __sk_buff *skb, struct frame *f)
 {
     struct {
         __u8 next, len, option, bytes;
         __be32 length;
     } hop;
-    if (*next != PROTO_HOP)
+    if (f->key.proto != PROTO_HOP)
         return 1;
     if (bpf_skb_load_bytes(skb, f->l4, &hop, sizeof hop) || hop.len || hop.option != JUMBO_OPTION)
         return 0;
-    *next = hop.next;
-    f->jumbo = IPV6_JUMBO;
+    f->key.proto = hop.next;
+    f->where += WHERE_JUMBO + ((IPV6_JUMBO >> 2) << WHERE_IP);
     f->l4 += IPV6_JUMBO;
     return 1;
+}
+
+static __always_inline int
+parse_exts(struct __sk_buff *skb, struct frame *f, __u32 room)
+{
+    __u64 e = ofqos_exts(skb, f->l4, f->key.proto, room);
+    __u32 len = exts_len(e);
+    if (!e || where_ip(f->where) + len > OFFLOAD_IP_MOST)
+        return 0;
+    f->key.proto = exts_proto(e);
+    f->key.exts = bpf_htons(exts_bits(e));
+    f->where += (len >> 2) << WHERE_IP;
+    f->l4 += len;
+    if (exts_fragment(e))
+        return parse_fragment(skb, f, exts_later(e), room - len);
+    return parse_l4(skb, f, room - len);
 }
 
 static __always_inline int
@@ -209,19 +262,43 @@ parse_ipv6(struct __sk_buff *skb, struct frame *f)
     __u32 head = bpf_ntohl(ip.head), room = bpf_ntohs(ip.length);
     if (head >> 28 != 6 || IPV6_HEADER + room > skb->len - f->l3)
         return 0;
+    f->where |= WHERE_V6 | (IPV6_HEADER >> 2) << WHERE_IP;
     f->l4 = f->l3 + IPV6_HEADER;
+    f->key.proto = ip.next;
     if (!room && skb->gso_size) {
-        if (!parse_jumbo(skb, f, &ip.next))
+        if (!parse_jumbo(skb, f))
             return 0;
         room = skb->len - f->l4;
     }
     f->key.dscp = head >> 22 & 0x3f;
     f->key.ecn = head >> 20 & 3;
-    f->key.proto = ip.next;
     f->key.flabel = bpf_htonl(head & 0xfffff);
     __builtin_memcpy(f->key.src, ip.addresses, sizeof ip.addresses);
     f->ttl = ip.ttl;
-    return parse_l4(skb, f, room);
+    return is_ext(f->key.proto) ? parse_exts(skb, f, room) : parse_l4(skb, f, room);
+}
+
+/* As parse_arp in packet/parse.c.  The addresses go where they belong at once: all calls have 512 bytes of stack. */
+static __always_inline int
+parse_arp(struct __sk_buff *skb, struct frame *f)
+{
+    struct {
+        __be16 hardware, protocol;
+        __u8 sizes[2];
+        __be16 op;
+    } arp;
+    if (bpf_skb_load_bytes(skb, f->l3, &arp, sizeof arp) || skb->len - f->l3 < ARP_HEADER)
+        return 0;
+    if (arp.hardware != bpf_htons(1) || arp.protocol != bpf_htons(TYPE_IPV4) || arp.sizes[0] != 6 ||
+        arp.sizes[1] != 4) {
+        f->key.vlan_vid &= bpf_htons((__u16)~HAS_L3);
+        return 1;
+    }
+    f->key.tp_src = arp.op;
+    return !bpf_skb_load_bytes(skb, f->l3 + ARP_SHA_AT, f->key.sha, 6) &&
+           !bpf_skb_load_bytes(skb, f->l3 + ARP_SPA_AT, f->key.src, 4) &&
+           !bpf_skb_load_bytes(skb, f->l3 + ARP_THA_AT, f->key.tha, 6) &&
+           !bpf_skb_load_bytes(skb, f->l3 + ARP_TPA_AT, f->key.dst, 4);
 }
 
 static __always_inline int
@@ -255,6 +332,7 @@ is_vlan(__be16 type)
     return type == bpf_htons(TYPE_VLAN) || type == bpf_htons(TYPE_SVLAN);
 }
 
+/* Of other types the key has only what is in front. */
 static __always_inline int
 parse_type(struct __sk_buff *skb, struct frame *f, __be16 type)
 {
@@ -263,9 +341,14 @@ parse_type(struct __sk_buff *skb, struct frame *f, __be16 type)
     if (type == bpf_htons(TYPE_IPV6))
         return parse_ipv6(skb, f);
     f->ttl = 255;
+    if (type == bpf_htons(TYPE_ARP) || type == bpf_htons(TYPE_RARP))
+        return parse_arp(skb, f);
     if (type == bpf_htons(TYPE_MPLS) || type == bpf_htons(TYPE_MPLS_MC))
         return parse_mpls(skb, f);
-    return type == bpf_htons(TYPE_PBB) && parse_pbb(skb, f);
+    if (type == bpf_htons(TYPE_PBB))
+        return parse_pbb(skb, f);
+    f->key.vlan_vid &= bpf_htons((__u16)~HAS_L3);
+    return bpf_ntohs(type) >= TYPE_LEAST && !is_vlan(type) && type != bpf_htons(TYPE_OLD_VLAN);
 }
 
 /* As look_inside of packet/parse.c: next_is, with the type itself if there is nothing to see.  Not static, as
@@ -311,19 +394,19 @@ parse(struct __sk_buff *skb, struct frame *f, __u32 inside)
         __u32 tci = skb->vlan_tci;
         f->key.vlan_vid = bpf_htons((tci & 0xfff) | VID_PRESENT);
         f->key.pcp = tci >> 13 & 7;
-        f->tags = 1;
+        f->where = WHERE_TAG;
         if (is_vlan(head.type)) { /* a second tag: the key has only the outermost */
             if (bpf_skb_load_bytes(skb, ETH_HEADER + 2, &head.type, 2))
                 return 0;
             f->l3 += VLAN_TAG;
-            f->tags = 2;
+            f->where = 2 * WHERE_TAG;
         }
     }
     __u32 l3 = f->l3;
     __u64 in = ofqos_look_inside(skb, l3, bpf_ntohs(head.type), inside);
     __be16 type = bpf_htons(in >> 32);
-    f->around = (__u32)in;
-    f->l3 += f->around;
+    f->where |= (__u32)in / 4 << WHERE_AROUND;
+    f->l3 += (__u32)in;
     __builtin_memcpy(f->key.eth, head.eth, sizeof head.eth);
     f->key.eth_type = type;
     f->key.vlan_vid |= bpf_htons(HAS_L3);
@@ -333,7 +416,7 @@ parse(struct __sk_buff *skb, struct frame *f, __u32 inside)
     if (!parse_type(skb, f, type))
         return 0;
     if (skb->gso_size)
-        f->header = (__u8)layers_of(skb, bpf_ntohs(head.type), l3);
+        f->where |= (__u8)layers_of(skb, bpf_ntohs(head.type), l3);
     return 1;
 }
 
@@ -505,18 +588,20 @@ tell_sum(struct __sk_buff *skb, struct frame *f)
     if (f->key.proto != PROTO_UDP || !f->l4 ||
         bpf_skb_load_bytes(skb, f->l4 + UDP_SUM_AT, &sum, sizeof sum) || !sum)
         return 1;
-    f->whole = sum != pseudo_sum(f);
-    return f->whole || skb->gso_size || !inside_of(skb, f->l4 + UDP_HEADER);
+    if (sum == pseudo_sum(f))
+        return skb->gso_size || !inside_of(skb, f->l4 + UDP_HEADER);
+    f->where |= WHERE_WHOLE;
+    return 1;
 }
 
 /* How long a super-packet's segments are at most, as far as one can know it. */
 static __always_inline __u32
 segment_of(struct __sk_buff *skb, const struct frame *f)
 {
-    __u32 n = skb->gso_segs;
+    __u32 n = skb->gso_segs, header = where_header(f->where);
     if (skb->gso_size != GSO_BY_FRAGS)
-        return f->header - f->jumbo + skb->gso_size;
-    return n ? f->header + (skb->len - f->header + n - 1) / n : OFFLOAD_MAX_FRAME;
+        return header - where_jumbo(f->where) + skb->gso_size;
+    return n ? header + (skb->len - header + n - 1) / n : OFFLOAD_MAX_FRAME;
 }
 
 /* Is it too long for its output, does its TTL run out, or can't the program edit it?  User space cuts
@@ -524,12 +609,12 @@ segment_of(struct __sk_buff *skb, const struct frame *f)
 static __always_inline int
 is_beyond(struct __sk_buff *skb, struct frame *f, const struct offload_entry *e)
 {
-    __u32 tag = f->tags ? VLAN_TAG : 0, len = skb->len + tag;
+    __u32 tag = where_tags(f->where) ? VLAN_TAG : 0, len = skb->len + tag;
     if (f->ttl < e->min_ttl || (e->covered && !tell_sum(skb, f)))
         return 1;
     if (!skb->gso_size)
         return len > e->longest;
-    return !f->header || len > e->super || segment_of(skb, f) + tag > e->longest;
+    return !where_header(f->where) || len > e->super || segment_of(skb, f) + tag > e->longest;
 }
 
 #endif

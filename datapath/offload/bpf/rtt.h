@@ -118,7 +118,7 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 
     struct rtt_ends e = {.ifindexes = in + (__u32)out};
     struct rtt_seen p = {.ifindex = (__u32)out, .queue = out >> 32, .about = about};
     __u32 length = read_addresses(skb, l3, v6, &e);
-    __u32 head = (v6 ? IPV6_HEADER : IPV4_HEADER) + where_jumbo(where);
+    __u32 head = where_ip(where);
     if (skb->gso_size || length > skb->len - l3)
         length = skb->len - l3;
     if (length < head)
@@ -152,8 +152,7 @@ static __always_inline int
 is_shut(struct __sk_buff *skb, struct rtt_control *c, __u32 where, __u64 about)
 {
     __u8 b[14], tcp = where_proto(where) == PROTO_TCP;
-    __u32 l4 = where_l3(where, where_tags(where)) + where_jumbo(where) +
-               (where_is_v6(where) ? IPV6_HEADER : IPV4_HEADER);
+    __u32 l4 = where_l3(where, where_tags(where)) + where_ip(where);
     if (bpf_skb_load_bytes(skb, l4, b, sizeof b))
         return 1;
     if (!tcp && !rtt_is_spin(b))
@@ -169,7 +168,8 @@ is_measured(const struct offload_entry *e, __u32 where)
 {
     __u32 proto = where_proto(where);
     __u32 echo = where_is_v6(where) ? PROTO_ICMPV6 : PROTO_ICMP;
-    return (proto == PROTO_TCP || proto == echo || where_measured(where)) && !e->covered;
+    return (proto == PROTO_TCP || proto == echo || where_measured(where)) && !e->covered &&
+           !where_fragment(where);
 }
 
 /* Frames that leave by an entry which keeps their addresses.  Not inlined: the stack of all calls is 512 bytes. */

@@ -229,7 +229,8 @@ passes_meter(__u32 place, const struct wire *w)
 static __always_inline int
 is_segment(struct __sk_buff *skb, __u32 where)
 {
-    return where_proto(where) == PROTO_TCP && !skb->gso_size && skb->len >= OFFLOAD_SEGMENT;
+    return where_proto(where) == PROTO_TCP && !where_fragment(where) && !skb->gso_size &&
+           skb->len >= OFFLOAD_SEGMENT;
 }
 
 static __always_inline void
@@ -281,6 +282,9 @@ run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op
     case OFFLOAD_DEC_TTL: return set_ttl(skb, l3_of(at), v6, 256);
     case OFFLOAD_SET_TP_SRC: return set_tp(skb, at, 0, arg);
     case OFFLOAD_SET_TP_DST: return set_tp(skb, at, 2, arg);
+    case OFFLOAD_SET_HEAD: return set_head(skb, l3_of(at), value >> 32, value);
+    case OFFLOAD_SET_ARP:
+        return set_arp(skb, l3_of(at) + (arg >> 16 & 0xff), arg >> 8 & 0xff, value);
     default: return 0;
     }
 }

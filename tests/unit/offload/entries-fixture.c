@@ -134,7 +134,7 @@ key_of_frame(const struct frame *f, uint32_t in_port)
     memcpy(p.data, f->data, f->n);
     packet_parse(&p, in_port);
     struct flow_key key = p.key;
-    if (p.fragment || p.malformed)
+    if (p.malformed)
         key = (struct flow_key){0}; /* workers don't ask for it */
     free(room);
     return key;

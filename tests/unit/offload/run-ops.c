@@ -216,6 +216,15 @@ set_vlan(struct run *u, uint32_t bits, uint64_t value)
 }
 
 static void
+set_head(struct run *u, uint64_t value)
+{
+    uint32_t head;
+    memcpy(&head, l3(u), sizeof head);
+    head = (head & ~(uint32_t)(value >> 32)) | (uint32_t)value;
+    memcpy(l3(u), &head, sizeof head);
+}
+
+static void
 edit(struct run *u, const struct offload_op *op)
 {
     switch (op->kind) {
@@ -235,6 +244,8 @@ edit(struct run *u, const struct offload_op *op)
         return;
     case OFFLOAD_SET_TP_SRC: set_port(u, 0, op->arg); return;
     case OFFLOAD_SET_TP_DST: set_port(u, 2, op->arg); return;
+    case OFFLOAD_SET_HEAD: set_head(u, op->value); return;
+    case OFFLOAD_SET_ARP: memcpy(l3(u) + (op->arg >> 16), &op->value, op->arg >> 8 & 0xff); return;
     default: abort();
     }
 }

@@ -85,6 +85,10 @@ test_edits(void **state)
           {OFFLOAD_SET_TP_SRC, memory32("\0\120", 2), 0},
           {OFFLOAD_SET_TP_DST, memory32("\1\273", 2), 0});
     CHECK(17, "set_field=udp_dst:443", {OFFLOAD_SET_TP_DST, memory32("\1\273", 2), 0});
+    CHECK(0, "set_field=mpls_tc:3,set_field=ipv6_flabel:0x12345,set_field=arp_spa:10.0.0.1",
+          {OFFLOAD_SET_HEAD, OXM_mpls_tc, memory("\0\0\6\0\0\0\16\0", 8)},
+          {OFFLOAD_SET_HEAD, OXM_ipv6_flabel, memory("\0\1\43\105\0\17\377\377", 8)},
+          {OFFLOAD_SET_ARP, OXM_arp_spa | 4 << 8 | 14 << 16, memory("\12\0\0\1", 4)});
 }
 
 static void

@@ -479,24 +479,6 @@ test_standalone(void **state)
     assert_int_equal(plan.drop[0].why, DROP_no_match);
 }
 
-static void
-test_kinds(void **state)
-{
-    struct flow_key k = key_of(TYPE_IPV6, PROTO_ICMPV6, UNTAGGED);
-    flow(0, "", "apply:output=2");
-    assert_refused(key_of(TYPE_ARP, 0, UNTAGGED), kind);
-    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
-    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
-    k.has_nd = KEY_HAS_ND_TARGET;
-    assert_refused(k, kind);
-    k = key_of(TYPE_IPV6, PROTO_UDP, UNTAGGED);
-    of_set16(k.ipv6_exthdr, OFPIEH_HOP);
-    assert_refused(k, kind);
-    k = udp();
-    of_set16(k.vlan_vid, 0);
-    assert_refused(k, kind);
-}
-
 /* Fields that the kernel's packets have 0 in tell nothing, and the rule matches. */
 static void
 test_mask(void **state)
@@ -511,8 +493,7 @@ test_mask(void **state)
 static void
 test_labels(void **state)
 {
-    static const char *const others[] = {"mpls_dec", "pop_mpls=0x800", "nw_dec", "ttl_in",
-                                         "set_field=mpls_tc:1"};
+    static const char *const others[] = {"mpls_dec", "pop_mpls=0x800", "nw_dec", "ttl_in"};
     struct flow_key k = key_of(TYPE_MPLS, 0, UNTAGGED), pbb = key_of(TYPE_PBB, 0, UNTAGGED);
     of_set32(k.mpls_label, 5);
     flow(0, "eth_type=0x8847,mpls_label=5", "apply:push_vlan=0x8100,set_field=vlan_vid:9,output=2");
@@ -581,7 +562,6 @@ main(void)
         PLAN_TEST(queue_in_alone),
         PLAN_TEST(queue_in_for_nothing),
         PLAN_TEST(queue_in_by_user_space),
-        PLAN_TEST(kinds),
         PLAN_TEST(mask),
         PLAN_TEST(labels),
         PLAN_TEST(long_path),

@@ -260,13 +260,125 @@ test_other_actions(void **state)
     assert_refused(udp(), ttl);
 }
 
+/* ------------------------------------------------------------------ kinds of packets */
+
+static void
+test_kinds(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "", "apply:output=2");
+    assert_planned(key_of(TYPE_ARP, 0, UNTAGGED));
+    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
+    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
+    of_set16(k.vlan_vid, 0); /* the IP header is cut off */
+    assert_refused(k, kind);
+    k = key_of(0x88cc, 0, UNTAGGED);
+    of_set16(k.vlan_vid, 0);
+    assert_planned(k);
+    of_set16(k.eth_type, TYPE_OLD_SVLAN);
+    assert_refused(k, kind);
+    of_set16(k.eth_type, ETH_NO_TYPE);
+    assert_refused(k, kind);
+}
+
+/* Entries are for fragments or for others, whatever flows look at. */
+static void
+test_fragments(void **state)
+{
+    struct flow_key k = udp();
+    flow(0, "eth_type=0x800,ip_proto=17,udp_dst=8", "apply:output=2");
+    table_miss(0, "apply:output=3");
+    assert_planned(k);
+    assert_output(0, 2);
+    assert_int_equal(mask_of().fragment, 0xff);
+    k.fragment = 1;
+    assert_planned(k);
+    assert_output(0, 2);
+    of_set16(k.vlan_vid, KEY_HAS_L3); /* not the first one: it has no ports */
+    assert_planned(k);
+    assert_output(0, 3);
+    fx->dp->frag = OFPC_FRAG_DROP;
+    assert_refused(k, kind);
+    assert_planned(udp());
+}
+
+static void
+test_edits_of_arp(void **state)
+{
+    struct flow_key k = key_of(TYPE_ARP, 0, UNTAGGED);
+    flow(0, "eth_type=0x806",
+         "apply:set_field=arp_op:2,set_field=arp_sha:02:00:00:00:00:09,output=2");
+    assert_planned(k);
+    assert_op(0, OFFLOAD_SET_ARP, OXM_arp_op | 2 << 8 | ARP_OP_AT << 16, be16(2));
+    assert_op(1, OFFLOAD_SET_ARP, OXM_arp_sha | 6 << 8 | ARP_SHA_AT << 16,
+              bytes("\2\0\0\0\0\11", 6));
+    assert_int_equal(plan.rule.n_ops, 3);
+    of_set16(k.vlan_vid, 0); /* not of Ethernet and IPv4 */
+    assert_planned(k);
+    flow(0, "eth_type=0x86dd,ip_proto=58,icmpv6_type=135",
+         "apply:set_field=ipv6_nd_target:fd00::1,output=2");
+    k = key_of(TYPE_IPV6, PROTO_ICMPV6, UNTAGGED);
+    k.tp_src[0] = ND_SOLICIT;
+    k.has_nd = KEY_HAS_ND_TARGET;
+    assert_refused(k, set_field);
+}
+
+/* Fields in the first bytes of a header. */
+static void
+test_heads(void **state)
+{
+    flow(0, "eth_type=0x8847", "apply:set_field=mpls_label:5,set_field=mpls_tc:3,output=2");
+    flow(0, "eth_type=0x86dd", "apply:set_field=ipv6_flabel:0x12345,output=2");
+    flow(0, "eth_type=0x88e7", "apply:set_field=pbb_isid:7,output=2");
+    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
+    assert_op(0, OFFLOAD_SET_HEAD, OXM_mpls_label,
+              (uint64_t)be32(0xfffff000) << 32 | be32(5 << 12));
+    assert_op(1, OFFLOAD_SET_HEAD, OXM_mpls_tc, (uint64_t)be32(0xe00) << 32 | be32(3 << 9));
+    assert_planned(key_of(TYPE_IPV6, PROTO_UDP, UNTAGGED));
+    assert_op(0, OFFLOAD_SET_HEAD, OXM_ipv6_flabel, (uint64_t)be32(0xfffff) << 32 | be32(0x12345));
+    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
+    assert_op(0, OFFLOAD_SET_HEAD, OXM_pbb_isid, (uint64_t)be32(0xffffff) << 32 | be32(7));
+}
+
+/* Neighbour discovery goes by rules about it that don't ask for its targets. */
+static void
+test_neighbour_discovery(void **state)
+{
+    struct flow_key k = key_of(TYPE_IPV6, PROTO_ICMPV6, UNTAGGED);
+    k.tp_src[0] = ND_SOLICIT;
+    k.tp_src[1] = 0;
+    k.has_nd = KEY_HAS_ND_TARGET;
+    k.nd_target[15] = 1;
+    flow(0, "eth_type=0x86dd,ip_proto=58,icmpv6_type=135", "apply:output=2");
+    assert_planned(k);
+    assert_output(0, 2);
+    flow(1, "eth_type=0x86dd,ip_proto=58,icmpv6_type=135,ipv6_nd_target=fd00::1", "apply:output=3");
+    table_miss(1, "apply:output=4");
+    flow(0, "eth_type=0x86dd,ip_proto=58,icmpv6_type=135", "goto:1");
+    assert_refused(k, mask);
+}
+
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLAN_TEST(output),  PLAN_TEST(queues), PLAN_TEST(lengths),      PLAN_TEST(flood),
-        PLAN_TEST(in_port), PLAN_TEST(drops),  PLAN_TEST(set_fields),   PLAN_TEST(ipv6),
-        PLAN_TEST(lacking), PLAN_TEST(vlan),   PLAN_TEST(behind_a_pop), PLAN_TEST(other_actions),
+        PLAN_TEST(output),
+        PLAN_TEST(queues),
+        PLAN_TEST(lengths),
+        PLAN_TEST(flood),
+        PLAN_TEST(in_port),
+        PLAN_TEST(drops),
+        PLAN_TEST(set_fields),
+        PLAN_TEST(ipv6),
+        PLAN_TEST(lacking),
+        PLAN_TEST(vlan),
+        PLAN_TEST(behind_a_pop),
+        PLAN_TEST(other_actions),
+        PLAN_TEST(kinds),
+        PLAN_TEST(fragments),
+        PLAN_TEST(edits_of_arp),
+        PLAN_TEST(heads),
+        PLAN_TEST(neighbour_discovery),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -347,12 +347,76 @@ test_rule_of_a_key(void **state)
     assert_true(offload_rule_match(&r, &key, &bits, 77));
     assert_int_equal(r.key[0], in_port(77));
     assert_int_equal(r.mask[0], in_port(UINT32_MAX));
-    key.nd_target[3] = bits.nd_target[3] = 1; /* the programs don't parse ND */
+    key.nd_target[3] = bits.nd_target[3] = 1; /* the programs don't read it */
+    key.has_nd = KEY_HAS_ND_TARGET;
     assert_false(offload_rule_match(&r, &key, &bits, 77));
     struct offload_rule full = {0};
     for (int i = 0; i < OFFLOAD_OPS; i++)
         assert_true(offload_rule_op(&full, (struct offload_op){.kind = OFFLOAD_DEC_TTL}));
     assert_false(offload_rule_op(&full, (struct offload_op){.kind = OFFLOAD_DEC_TTL}));
+}
+
+/* ARP's link-layer addresses are where other packets have labels and service numbers: a rule about either is for
+ * packets of its type only. */
+static void
+test_rule_of_arp(void **state)
+{
+    struct flow_key key = {0}, bits = {0}, same, mask;
+    struct offload_rule r = {0};
+    uint64_t words[OFFLOAD_WORDS] = {0};
+    of_set16(key.eth_type, 0x806);
+    of_set16(key.vlan_vid, KEY_HAS_L3);
+    memcpy(key.nd_sll, "\2\3\4\5\6\7", 6);
+    memcpy(key.nd_tll, "\10\11\12\13\14\15", 6);
+    bits.nd_sll[1] = 0xf0;
+    bits.mpls_label[0] = 0xff; /* in the table is a flow about labels */
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(of_get16(mask.eth_type), 0xffff);
+    assert_int_equal(of_get16(mask.vlan_vid), KEY_HAS_L3);
+    assert_memory_equal(mask.nd_sll, bits.nd_sll, 6);
+    assert_int_equal(same.nd_sll[1], 0);
+    assert_int_equal(mask.mpls_label[0], 0);
+    key.nd_sll[1] = 0x13;
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(same.nd_sll[1], 0x10);
+    offload_key_words(&key, words);
+    assert_memory_equal(&words[4], key.nd_sll, 6);
+    assert_memory_equal(&words[5], key.nd_tll, 6);
+    of_set16(key.eth_type, 0x8847);
+    memset(key.nd_sll, 0, 6);
+    memset(key.nd_tll, 0, 6);
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(of_get16(mask.eth_type), 0xffff);
+    assert_int_equal(mask.mpls_label[0], 0xff);
+    bits = (struct flow_key){.mpls_tc = 0};
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(of_get16(mask.eth_type), 0);
+    assert_int_equal(mask.nd_sll[0], 0); /* it may be ARP, whatever its addresses are */
+}
+
+/* Whether it is neighbour discovery must be sure where a flow asks for targets. */
+static void
+test_rule_beside_nd(void **state)
+{
+    struct flow_key key = {.ip_proto = 6}, bits = {.has_nd = KEY_HAS_ND_TARGET}, same, mask;
+    struct offload_rule r = {0};
+    of_set16(key.eth_type, 0x86dd);
+    of_set16(key.vlan_vid, KEY_HAS_L3 | KEY_HAS_L4);
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(mask.ip_proto, 0xff);
+    assert_int_equal(mask.nd_target[0], 0xff);
+    key.ip_proto = 58;
+    key.tp_src[0] = 128;
+    assert_true(offload_rule_match(&r, &key, &bits, 77));
+    offload_rule_packets(&r, &same, &mask);
+    assert_int_equal(mask.tp_src[0], 0xff);
+    assert_int_equal(same.tp_src[0], 128);
+    assert_int_equal(of_get16(mask.vlan_vid), KEY_HAS_L3 | KEY_HAS_L4);
 }
 
 static void
@@ -406,6 +470,7 @@ main(void)
         TEST(masks_are_shared),      TEST(default_of_entries),
         TEST(entries_are_bounded),   TEST(hits),
         TEST(stale_ports),           TEST(quiesce_ends),
-        TEST(rule_of_a_key),         TEST(meters)};
+        TEST(rule_of_a_key),         TEST(rule_of_arp),
+        TEST(rule_beside_nd),        TEST(meters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,10 +6,9 @@
  * asks again after 10 ms, and then each time after twice as long, up to a second.  It forgets
  * kinds that hash to the same place, and sends only so many requests a round and a second.
  *
- * It does not ask for fragments and malformed packets, whose key doesn't tell all.  It does ask
- * for TCP segments that packet_coalesce has merged: a connection's slow start looks like that,
- * too.  An entry's own packets show later whether workers would serve them better
- * (offload_judge). */
+ * It does not ask for malformed packets, whose key doesn't tell all.  It does ask for TCP segments that
+ * packet_coalesce has merged: a connection's slow start looks like that, too.  An entry's own packets show later
+ * whether workers would serve them better (offload_judge). */
 #ifndef DATAPLANE_OFFLOAD_SAMPLE_H
 #define DATAPLANE_OFFLOAD_SAMPLE_H
 

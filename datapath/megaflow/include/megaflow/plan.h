@@ -15,7 +15,7 @@
 /* Why packets are not handled in the kernel.  R(name, sentence). */
 #define OFFLOAD_REASONS(R)                                                                             \
     R(kind,                                                                                            \
-      "the programs don't read such packets (ARP, ND, fragments, IP options, IPv6 extension headers)") \
+      "the programs don't read such packets (802.3, odd extension headers), or fragments are dropped") \
     R(in_port, "they come in by a port that is not an interface with rings, or takes nothing in")      \
     R(shaped, "what comes in by the port has queues, and the kernel took no programs for these")       \
     R(controller, "they, or some of them, go to a controller")                                         \
@@ -116,8 +116,7 @@ struct offload_meters {
 /* Whether the kernel's programs can do what the meter does. */
 bool offload_meter_fits(const struct meter *m);
 
-/* key: as a worker saw it when the packet came in (in_port included); the packet was no fragment and
- * not malformed.  OFFLOADED, or why not: `out` is then undefined. */
+/* key: as a worker saw it when the packet came in (in_port included); the packet was not malformed.  OFFLOADED, or why not: `out` is then undefined. */
 enum offload_reason offload_plan_make(struct dp *dp, const struct flow_key *key,
                                       enum offload_stage stage, const struct offload_meters *meters,
                                       struct offload_plan *out);

@@ -13,8 +13,10 @@
 
 #define OFFLOAD_MASKS                                                                              \
     16 /* that a packet's key is looked up under, in turn: each costs about 40 ns */
-#define OFFLOAD_COARSE    4    /* of these, the last ones, for masks of whole fields */
-#define OFFLOAD_OPS       16   /* of an entry */
+#define OFFLOAD_COARSE    4  /* of these, the last ones, for masks of whole fields */
+#define OFFLOAD_OPS       16 /* of an entry */
+#define OFFLOAD_EXTS      6 /* IPv6 extension headers that a packet may have, in the usual order, */
+#define OFFLOAD_IP_MOST   124  /* and bytes of its IP header with these */
 #define OFFLOAD_WAYS      8    /* entries whose hashes share a set */
 #define OFFLOAD_PORTS     4096 /* a port's place is its ifindex modulo this */
 #define OFFLOAD_METERS    1024
@@ -26,10 +28,10 @@
 #define OFFLOAD_MAX_RING  (65536 + 64) /* the longest frame that user space takes from a ring */
 #define OFFLOAD_CUT       0xffffffffu  /* in an entry's place: the frame is to be cut */
 
-/* The words of a flow key that packets in the kernel differ in.  The others are 0 in packets that the
- * programs look at: IPv4 without options and IPv6 without extension headers, which are not fragments
- * or neighbour discovery, MPLS and PBB; all with up to two VLAN tags.  Word 0 has the interface's index in place
- * of both ports. */
+/* The words of a flow key by which the programs tell packets apart.  Word 0 has the interface's index in place of
+ * both ports.  ARP's link-layer addresses, which a flow key has elsewhere, are in place of MPLS's and PBB's fields
+ * and the flow label, which ARP lacks.  The programs don't read what neighbour discovery says of targets and link
+ * layers. */
 #define OFFLOAD_WORDS 10
 #define OFFLOAD_WORD_ROWS(W)                                                                       \
     W(0, 0) W(1, 3) W(2, 4) W(3, 5) W(4, 6) W(5, 7) W(6, 8) W(7, 9) W(8, 10) W(9, 11)
@@ -53,6 +55,9 @@ enum offload_kind {
     OFFLOAD_SET_TP_SRC,   /* arg: the port as it is in memory, in its first two bytes */
     OFFLOAD_SET_TP_DST,   /* the same */
     OFFLOAD_QUEUE_IN, /* as OUTPUT, to the queues for what enters by the port: the frame stays as it is */
+    OFFLOAD_SET_HEAD, /* arg: the OXM field, for reports; value: bits of the four bytes that begin behind the
+                         EtherType, as they are in memory, and in its upper half which ones are set */
+    OFFLOAD_SET_ARP, /* arg: the field, << 8 how many bytes (2, 4, 6), << 16 where; value: they, in memory */
 };
 
 struct offload_op {

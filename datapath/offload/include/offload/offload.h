@@ -112,6 +112,11 @@ struct offload_rule {
  * they differ in bits that the kernel has not. */
 bool offload_rule_match(struct offload_rule *r, const struct flow_key *key,
                         const struct flow_key *bits, int ifindex);
+/* What all packets that find the rule have in common, as a flow key, which has no ports. */
+void offload_rule_packets(const struct offload_rule *r, struct flow_key *key,
+                          struct flow_key *mask);
+/* A key's words as the programs read them of the packet, but the first one. */
+void offload_key_words(const struct flow_key *key, uint64_t words[OFFLOAD_WORDS]);
 bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: there are too many */
 bool offload_rule_edits(const struct offload_rule *r); /* does an op change the packet? */
 /* Does an op set what the transport's checksum covers? */

@@ -53,7 +53,8 @@ struct flow_key {
             uint8_t ipv6_exthdr[2];
             uint8_t ipv6_flabel[4]; /* word 7 */
             uint8_t pbb_isid[3];
-            uint8_t zero0;
+            uint8_t
+                fragment; /* 1: of an IP packet.  No match names it, but flow hashes depend on it */
             union key_ip ip_src; /* word 8 */
             union key_ip ip_dst;
             uint8_t nd_target[16]; /* word 12 */
@@ -88,6 +89,9 @@ key_set_vid(struct flow_key *k, uint16_t vid)
 {
     of_set16(k->vlan_vid, (uint16_t)((of_get16(k->vlan_vid) & KEY_HAS) | vid));
 }
+
+/* ARP or RARP, with Ethernet and IPv4 addresses? */
+bool key_is_arp(const struct flow_key *k);
 
 /* The bits of KEY_HAS that a packet with the field has. */
 uint16_t key_has(enum oxm_field f);
