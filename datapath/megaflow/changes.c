@@ -218,18 +218,15 @@ sw_offload_relieve(struct sw *sw)
 }
 
 void
-sw_offload_end_of_turn(struct sw *sw)
+offload_look_at_changes(struct sw_offload *f)
 {
-    struct sw_offload *f = sw->offload;
-    if (!f)
-        return;
     uint64_t now = loop_clock();
     f->compared = 0;
-    if (fetch_store(&sw->dp.filled, false))
+    if (fetch_store(&f->sw->dp.filled, false))
         loop_timer_set(f->grow, f->filled + OFFLOAD_LOOK_NS);
     if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all &&
         !offload_stale(f->o)) {
-        if (tables_changes(sw->dp.tables) != f->tables)
+        if (tables_changes(f->sw->dp.tables) != f->tables)
             loop_timer_set(f->soon, f->settled + SETTLE_NS);
         return;
     }

@@ -206,8 +206,8 @@ offload_ask(struct sw_offload *f, const struct flow_key *key, enum offload_stage
     struct offload_plan p;
     const struct asked a = {key, stage};
     f->now = loop_now(f->sw->loop);
-    if (!f->on || f->closing || change_set_active() || tasks_locked(f->sw->tasks))
-        return; /* it will be asked for again */
+    if (!f->on || f->closing)
+        return;
     if (refused_lately(f, a) || !take_ask(f))
         return;
     f->counts.asked++;
@@ -222,12 +222,23 @@ offload_ask(struct sw_offload *f, const struct flow_key *key, enum offload_stage
         insert(f, a, &p);
 }
 
+/* Workers have another state of the tables than this thread has.  A task that changes queues is no obstacle: what ports
+ * send by is changed queue by queue, and each change withdraws the port's entries. */
+static bool
+is_between(const struct sw *sw)
+{
+    return change_set_active() || tasks_locked(sw->tasks) & TABLES;
+}
+
 bool
 sw_offload_asked(struct sw *sw)
 {
     struct sw_offload *f = sw->offload;
     unsigned n = 0;
-    for (unsigned i = 0; f && i < sw->dp.n_workers; i++) {
+    if (!f)
+        return false;
+    f->asked = is_between(sw); /* workers ask again ever more seldom */
+    for (unsigned i = 0; !f->asked && i < sw->dp.n_workers; i++) {
         struct offload_sample *s = sw->dp.workers[i]->sample;
         const struct offload_request *r;
         for (n = 0; n < ASKS_A_TURN && (r = sample_peek(s)); n++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the files about the kernel's entries share: megaflow.c (life, ports), entries.c (makes an entry for a
  * request), changes.c (finds the entries that a change concerns), grow.c (rings that grow), host.c (what the host may want), forget.c (what has
- * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back), wire.c (what the
- * kernel does while nobody serves a port). */
+ * changed), quick.c (rules out entries quickly), end.c (an entry's end), count.c (reads counters back), turn.c
+ * (the end of a turn), wire.c (what the kernel does while nobody serves a port). */
 #ifndef MEGAFLOW_STATE_H
 #define MEGAFLOW_STATE_H
 
@@ -128,6 +128,7 @@ struct sw_offload {
     bool normal;                /* packets that workers asked for went by OFPP_NORMAL */
 
     uint64_t asks, asks_since; /* how many requests may be looked at, and as of when */
+    bool asked;                /* requests wait until workers have this thread's tables again */
     uint64_t full;             /* when there was no room last */
     struct sw_offload_counts counts;
     uint64_t drops[DROP_N];
@@ -196,6 +197,8 @@ bool offload_port_changed(const struct sw_offload *f, uint32_t no);
 /* ------------------------------------------------------------------ changes.c */
 
 void offload_settle(struct sw_offload *f);
+/* The same, unless that was a moment ago; and tells workers what distinguishes packets. */
+void offload_look_at_changes(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ quick.c */
 

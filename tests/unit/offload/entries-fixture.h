@@ -7,6 +7,7 @@
 #include "../pipeline/fixture.h"
 
 #include "state.h"
+#include <dataplane/offload-sample.h>
 #include <offload-inside.h>
 
 #define ENTRIES 64
@@ -26,7 +27,11 @@ struct test {
     char why[256];
 };
 
-extern uint64_t now_ns;           /* of the loop */
+extern uint64_t now_ns; /* of the loop */
+extern uint8_t locked;  /* by tasks */
+/* Requests of the only worker, which sample_take takes one by one. */
+extern struct offload_request requests[4];
+extern unsigned n_requests;
 extern struct sw_port sw_port[7]; /* by number from 1; LOCAL is the last */
 extern struct port_counters
     counted[7]; /* what ports were told, by number from 1; LOCAL is the last */

@@ -485,6 +485,32 @@ hits_keep_a_station(void **state)
     test_end(t);
 }
 
+/* What workers ask for while a task has the tables waits for the end of that, not for packets to come again. */
+static void
+requests_outlast_a_task(void **state)
+{
+    struct test *t = test_begin(1);
+    struct worker worker = {.dp = &t->sw.dp}, *workers[1] = {&worker};
+    t->sw.dp.workers = workers;
+    t->sw.dp.n_workers = 1;
+    add_flow(t, 1, 2, 1, OFPFC_ADD);
+    requests[0] = (struct offload_request){.key = plain_key(1, 1), .in_port = 1};
+    n_requests = 1;
+    locked = TABLES | QUEUES;
+    assert_false(sw_offload_asked(&t->sw));
+    sw_offload_end_of_turn(&t->sw);
+    assert_int_equal(n_requests, 1);
+    assert_int_equal(t->f.n_live, 0);
+    locked = QUEUES; /* which takes seconds where there are thousands */
+    sw_offload_end_of_turn(&t->sw);
+    assert_int_equal(n_requests, 0);
+    assert_int_equal(t->f.n_live, 1);
+    assert_false(t->f.asked);
+    locked = 0;
+    t->sw.dp.n_workers = 0;
+    test_end(t);
+}
+
 int
 main(void)
 {
@@ -499,6 +525,7 @@ main(void)
         cmocka_unit_test(an_entry_that_goes_at_once_waits),
         cmocka_unit_test(many_changes_take_all),
         cmocka_unit_test(requests_are_bounded),
+        cmocka_unit_test(requests_outlast_a_task),
         cmocka_unit_test(a_full_table_ages),
         cmocka_unit_test(many_segments_are_joined),
         cmocka_unit_test(an_entry_goes_when_a_station_moves),
