@@ -45,8 +45,7 @@ union key {
  * stack, of which all calls have 512 bytes. */
 struct frame {
     union key key;
-    __u32 l3,
-        l4; /* offsets, without the outermost tag, which is beside the bytes; l4 0: there is none */
+    __u32 l3, l4; /* without the outermost tag, which is beside the bytes; l4 0: there is none */
     __u32 where;
     __u32 ttl;
     __u32 l4_len; /* with what follows, as the IP header says */
@@ -54,12 +53,11 @@ struct frame {
 
 /* 8 bits: bytes in front of the payload; 0: no super-packet, or not known.  2 bits: tags.  8 bits: the protocol, 0: no
  * transport header is there.  5 bits: words of the IP header with what is between it and the transport's. */
-#define WHERE_TAG   (1 << 8)
-#define WHERE_V6    (1 << 10)
-#define WHERE_PROTO 11        /* the shift */
-#define WHERE_HOST  (1 << 19) /* the host gets the frame, too */
-#define WHERE_JUMBO                                                                                \
-    (1 << 20) /* there is a header that says a super-packet's length; no segment has it */
+#define WHERE_TAG      (1 << 8)
+#define WHERE_V6       (1 << 10)
+#define WHERE_PROTO    11        /* the shift */
+#define WHERE_HOST     (1 << 19) /* the host gets the frame, too */
+#define WHERE_JUMBO    (1 << 20) /* a header says a super-packet's length; no segment has it */
 #define WHERE_WHOLE    (1 << 21) /* the datagram's checksum is not a partial one */
 #define WHERE_MEASURED (1 << 22) /* a datagram whose round trip is measured */
 #define WHERE_IP       23        /* the shift */
