@@ -24,8 +24,8 @@ struct bundle {
     uint32_t id;
     uint16_t flags;
     bool closed;
-    bool refused; /* a message was refused, so the bundle can't be committed any more */
-    bool has_qos;
+    bool refused;   /* a message was refused, so the bundle can't be committed any more */
+    unsigned parts; /* bits: which enum bundle_part it has */
     uint32_t n;
     size_t bytes; /* that its chunks take */
     struct chunk *first, *last;
@@ -203,9 +203,9 @@ bundle_messages(const struct bundle *b)
 }
 
 bool
-bundle_has_qos(const struct bundle *b)
+bundle_has(const struct bundle *b, enum bundle_part part)
 {
-    return b->has_qos;
+    return b->parts >> part & 1;
 }
 
 static int
@@ -232,7 +232,7 @@ keep(struct bundle_room *r, struct bundle *b, struct of_bytes message)
     memcpy(k->data + k->used, message.p, message.n);
     k->used += message.n;
     b->n++;
-    b->has_qos |= r->ops->part(message) == BUNDLE_QUEUES;
+    b->parts |= 1u << r->ops->part(message);
     return 0;
 }
 

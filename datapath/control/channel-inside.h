@@ -44,7 +44,6 @@ struct channel {
     struct loop_timer *flush_timer;
     size_t out_total; /* capacity of all out buffers */
     struct channel_counters counters;
-    struct aside *aside; /* aside.c; NULL: nobody answers while the control thread is away */
 
     /* target.c, accept.c */
     struct target *targets;

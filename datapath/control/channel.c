@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "aside.h"
 #include "conn-async.h"
 #include "conn-life.h"
 #include "conn-packet-in.h"
@@ -72,6 +71,14 @@ channel_go_on(struct channel *ch)
     }
 }
 
+void
+channel_flush(struct channel *ch)
+{
+    for (struct conn *c = ch->conns; c; c = c->next)
+        if (!c->fail)
+            conn_flush(c);
+}
+
 bool
 channel_try_longest(struct channel *ch)
 {
@@ -94,7 +101,6 @@ channel_free(struct channel *ch)
 {
     if (!ch)
         return;
-    channel_aside_stop(ch);
     channel_listeners_free(ch);
     channel_targets_free(ch);
     while (ch->conns) {

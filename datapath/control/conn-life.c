@@ -208,6 +208,34 @@ handle_next(struct conn *c)
     return true;
 }
 
+/* Echo requests overtake requests that wait: they ask whether the switch is alive. */
+static void
+answer_echoes(struct conn *c)
+{
+    const uint8_t version = c->door ? OFP10_VERSION : OFP_VERSION;
+    size_t at = c->in_at, to = at;
+    int len;
+    while ((len = of_frame_len(c->in + at, c->in_len - at)) > 0 && at + (size_t)len <= c->in_len &&
+           conn_waiting(c) < conn_out_mark(c)) {
+        uint8_t *p = c->in + at;
+        struct of_echo echo = {.data = {p + OFP_HEADER_LEN, (size_t)len - OFP_HEADER_LEN}};
+        at += (size_t)len;
+        if (p[1] == OFPT_ECHO_REQUEST && p[0] == version) {
+            COUNT(c, messages_in, 1);
+            if (log_is_on(CONN, LOG_DEBUG))
+                conn_log_received(c, (struct of_bytes){p, (size_t)len});
+            conn_send(c, OFPT_ECHO_REPLY, of_get32(p + 4), &echo);
+            continue;
+        }
+        if (p != c->in + to)
+            memmove(c->in + to, p, (size_t)len);
+        to += (size_t)len;
+    }
+    if (to != at)
+        memmove(c->in + to, c->in + at, c->in_len - at);
+    c->in_len -= at - to;
+}
+
 static bool
 waits_longest(const struct conn *c)
 {
@@ -244,17 +272,28 @@ must_yield(struct conn *c)
     return false;
 }
 
+/* The peer has ended writing, but reads. */
+static bool
+waits_for_answer(const struct conn *c)
+{
+    return c->deferred && !c->mute;
+}
+
 /* -> whether it is to be called again in the next turn */
 static bool
 handle_some(struct conn *c, uint64_t end)
 {
     while ((c->phase == CONN_HELLO || c->phase == CONN_OPEN) && !c->fail) {
+        if (c->held)
+            answer_echoes(c);
         if (is_blocked(c))
             return false;
         if (conn_clock_ms() > end) /* the others' turn */
             return true;
         if (!handle_next(c)) {
-            if (c->eof && !c->held && !conn_async_waits(c))
+            if (c->held)
+                answer_echoes(c);
+            if (c->eof && !c->held && !waits_for_answer(c) && !conn_async_waits(c))
                 conn_end(c);
             return false;
         }
@@ -303,6 +342,14 @@ linger(struct conn *c)
     loop_timer_set(c->timer, loop_now(c->ch->loop) + LINGER_NS);
 }
 
+/* While its requests wait, it is read for echo requests, up to a full buffer. */
+static bool
+may_hold_echo(const struct conn *c)
+{
+    return c->held && !c->mute && c->in_len - c->in_at < IN_CAP &&
+           conn_waiting(c) < conn_out_mark(c);
+}
+
 static uint32_t
 wanted_events(const struct conn *c)
 {
@@ -310,7 +357,7 @@ wanted_events(const struct conn *c)
     switch (c->phase) {
     case CONN_CONNECTING: return 0;
     case CONN_HELLO:
-    case CONN_OPEN: return out | (!c->eof && !is_blocked(c) ? EPOLLIN : 0);
+    case CONN_OPEN: return out | (!c->eof && (!is_blocked(c) || may_hold_echo(c)) ? EPOLLIN : 0);
     case CONN_ENDING: return out;
     case CONN_LINGER: return EPOLLIN;
     }
@@ -484,10 +531,27 @@ log_end_of(const struct conn *c)
         log_warning_by(CONN, LOG_PEER(c->peer), "%s", why);
 }
 
+/* A handler is at work for it in another thread: it takes part in nothing any more, and is closed behind that
+ * (deferred_copy_end). */
+static void
+keep_until_answered(struct conn *c)
+{
+    if (!c->fail)
+        conn_fail(c, -ECONNABORTED);
+    conn_fall_mute(c);
+    loop_timer_cancel(c->timer);
+    loop_io_del(c->io);
+    c->io = NULL;
+}
+
 void
 conn_close(struct conn *c)
 {
     struct channel *ch = c->ch;
+    if (c->kept) {
+        keep_until_answered(c);
+        return;
+    }
     log_end_of(c);
     conn_flush_forget(c);
     unlink_conn(c);

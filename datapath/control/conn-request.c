@@ -7,8 +7,10 @@
 #include <oflib/fmt.h>
 
 #include <errno.h>
+#include <stdlib.h>
 
-#define ARENA_KEEP (1u << 20) /* more than this is given back after the message */
+#define ARENA_MAX  (32u << 20) /* more than any request decodes to that passes the checks */
+#define ARENA_KEEP (1u << 20)  /* more than this is given back after the message */
 
 #define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
 
@@ -36,6 +38,45 @@ handle_ours(struct conn *c, const struct of_msg *m)
     return 0; /* a second hello, an answer to our echo request */
 }
 
+static int
+decode_and_handle(struct conn *c, struct of_msg *m, struct of_bytes body, struct of_arena *arena)
+{
+    const uint8_t version = m->version;
+    int err =
+        body.p ? of_decode_struct(body, m->body_row, arena, &m->body) : of_decode(m->raw, arena, m);
+    m->version = version;
+    return err ? err : c->ch->ops.handle(c->ch->ctx, c, m);
+}
+
+struct deferred_copy {
+    struct deferred d;
+    struct conn *c;
+    struct of_msg m;
+    struct of_bytes body; /* as of decode_and_handle */
+    struct of_arena arena;
+    uint8_t bytes[]; /* of both */
+};
+
+static int
+defer_copy(struct conn *c, const struct of_msg *m, struct of_bytes body)
+{
+    struct deferred_copy *r = malloc(sizeof *r + m->raw.n + body.n);
+    if (!r)
+        return -ENOMEM;
+    *r = (struct deferred_copy){.c = c, .m = *m};
+    of_arena_init(&r->arena, ARENA_MAX);
+    memcpy(r->bytes, m->raw.p, m->raw.n);
+    r->m.raw.p = r->bytes;
+    if (body.p)
+        r->body = (struct of_bytes){memcpy(r->bytes + m->raw.n, body.p, body.n), body.n};
+    deferred_begin(&r->d, c, m);
+    c->kept = true;
+    int err = c->ch->ops.later(c->ch->ctx, m->raw, r);
+    if (err)
+        deferred_copy_end(r);
+    return err;
+}
+
 /* Handlers recognize a 1.0 peer by the version, because its modify adds a flow that doesn't
  * exist. */
 static int
@@ -46,15 +87,15 @@ handle_request(struct conn *c, struct of_msg *m)
     int err;
     if (m->type == OFPT_MULTIPART_REQUEST && (err = conn_part(c, m, &part)) != 1)
         return err;
+    struct of_bytes body = {0};
     if (part)
-        err = of_decode_struct((struct of_bytes){part->body.buf, part->body.len}, m->body_row,
-                               &ch->arena, &m->body);
-    else
-        err = of_decode(m->raw, &ch->arena, m);
+        body = (struct of_bytes){part->body.buf, part->body.len};
     if (c->door)
         m->version = OFP10_VERSION;
-    if (!err)
-        err = ch->ops.handle(ch->ctx, c, m);
+    if (ch->ops.blocks && ch->ops.blocks(ch->ctx, m->raw))
+        err = defer_copy(c, m, body);
+    else
+        err = decode_and_handle(c, m, body, &ch->arena);
     if (part)
         conn_part_forget(c, part);
     of_arena_reset(&ch->arena);
@@ -79,20 +120,6 @@ check_and_handle(struct conn *c, struct of_msg *m)
         !conn_part_open(c, m))
         return OF_BAD_REQUEST(IS_SLAVE);
     return handle_request(c, m);
-}
-
-int
-conn_error_of(const struct conn *c, const struct of_msg *m, int err)
-{
-    log_error_by(CONN, LOG_REQUEST(c->peer, m->xid), "message of type %u: %s", m->type,
-                 strerror(-err));
-    switch (m->type) {
-    case OFPT_FLOW_MOD: return OF_FLOW_MOD_FAILED(UNKNOWN);
-    case OFPT_METER_MOD: return OF_METER_MOD_FAILED(UNKNOWN);
-    case OFPT_PORT_MOD: return OF_PORT_MOD_FAILED(BAD_CONFIG);
-    case OFPT_MULTIPART_REQUEST: return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
-    default: return OF_BAD_REQUEST(EPERM);
-    }
 }
 
 /* Is a limit reached?  The operator may raise it, or ask why so much is wanted. */
@@ -146,21 +173,47 @@ begin(struct conn *c, struct of_bytes frame)
 void
 conn_request(struct conn *c, struct of_bytes frame)
 {
+    const struct log_by before = c->by; /* of a request that is being handled elsewhere */
     struct of_msg m = begin(c, frame);
     answer_error(c, &m, check_and_handle(c, &m));
-    c->by.is_request = false;
+    c->by = before;
 }
 
 /* The messages of 1.3 that it becomes are handled next (conn-life.c). */
 static void
 take_of10(struct conn *c, struct of_bytes frame)
 {
+    const struct log_by before = c->by;
     struct of_msg m = begin(c, frame);
     int err = m.type == OFPT_HELLO ? 0 : of10_request(c->door, frame);
     answer_error(c, &m, err);
     if (err)
         of10_passed(c->door);
-    c->by.is_request = false;
+    c->by = before;
+}
+
+void
+deferred_copy_run(struct deferred_copy *r)
+{
+    struct conn *c = r->c;
+    const struct log_by before = c->by;
+    if (c->fail)
+        return;
+    c->by.is_request = true;
+    c->by.xid = r->m.xid;
+    answer_error(c, &r->m, decode_and_handle(c, &r->m, r->body, &r->arena));
+    c->by = before;
+}
+
+void
+deferred_copy_end(struct deferred_copy *r)
+{
+    r->c->kept = false;
+    if (r->c->deferred == &r->d) /* its handler may have deferred the rest */
+        deferred_end(&r->d);
+    conn_flush_later(r->c);
+    of_arena_free(&r->arena);
+    free(r);
 }
 
 void

@@ -372,6 +372,20 @@ conn_error(struct conn *c, const struct of_msg *request, int err)
 }
 
 int
+conn_error_of(const struct conn *c, const struct of_msg *m, int err)
+{
+    log_error_by(CONN, LOG_REQUEST(c->peer, m->xid), "message of type %u: %s", m->type,
+                 strerror(-err));
+    switch (m->type) {
+    case OFPT_FLOW_MOD: return OF_FLOW_MOD_FAILED(UNKNOWN);
+    case OFPT_METER_MOD: return OF_METER_MOD_FAILED(UNKNOWN);
+    case OFPT_PORT_MOD: return OF_PORT_MOD_FAILED(BAD_CONFIG);
+    case OFPT_MULTIPART_REQUEST: return OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW);
+    default: return OF_BAD_REQUEST(EPERM);
+    }
+}
+
+int
 conn_error_data(struct conn *c, const struct of_msg *request, uint16_t type, uint16_t code,
                 struct of_bytes data)
 {

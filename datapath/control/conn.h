@@ -4,11 +4,11 @@
  * The files are in layers, each calls those below it:
  *
  *     channel                          all connections together
- *     bundle, deferred                 requests that are carried out later
- *     aside                            echoes while the control thread is in the kernel
+ *     bundle                           messages that are carried out together
  *     target, accept                   make connections, and follow their life
  *     conn-life                        reading, phases, silence, the end
  *     conn-request, conn-role, conn-packet-in
+ *     deferred                         requests that are answered later
  *     conn-hello, conn-parts, conn-dump, conn-async
  *     conn                             state and sending
  *     async-log, fair-queue, loop
@@ -94,6 +94,7 @@ struct conn {
     struct conn_dump dump;
     struct part parts[PARTS_MAX];
     struct deferred *deferred; /* its request that is answered later; NULL: none */
+    bool kept;                 /* the request is a deferred copy: not to be freed before its end */
     struct conn_state state;   /* of a main connection */
     struct conn_own own;
     struct channel_counters counters;

@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -40,6 +41,11 @@ struct loop {
     int epoll_fd;
     int stop_fd; /* eventfd: wakes a waiting loop */
     bool stop;
+    pthread_mutex_t
+        mutex; /* of the next two: tickets of the loop's lock, which is for who has the number `entered` */
+    uint64_t asked, entered;
+    pthread_cond_t left;
+    bool waits; /* the loop, for events; under its lock */
     uint64_t now;
     uint64_t seq;
     struct loop_timer **heap; /* armed timers, the earliest first */
@@ -63,6 +69,9 @@ loop_new(struct loop **out)
     struct loop *l = calloc(1, sizeof *l);
     if (!l)
         return -ENOMEM;
+    pthread_mutex_init(&l->mutex, NULL);
+    pthread_cond_init(&l->left, NULL);
+    l->asked = 1; /* this thread holds the lock */
     l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     struct epoll_event ev = {.events = EPOLLIN};
@@ -97,6 +106,8 @@ loop_free(struct loop *l)
         close(l->epoll_fd);
     if (l->stop_fd >= 0)
         close(l->stop_fd);
+    pthread_cond_destroy(&l->left);
+    pthread_mutex_destroy(&l->mutex);
     free(l->heap);
     free(l);
 }
@@ -114,16 +125,53 @@ loop_set_idle(struct loop *l, void (*cb)(void *ctx), void *ctx)
     l->idle_ctx = ctx;
 }
 
-void
-loop_stop(struct loop *l)
+static void
+wake(struct loop *l)
 {
+    const uint64_t one = 1;
     int saved = errno;
-    store_release(&l->stop, true);
-    uint64_t one = 1;
     /* A full eventfd wakes the loop as well. */
     if (write(l->stop_fd, &one, sizeof one) < 0)
         errno = 0;
     errno = saved;
+}
+
+void
+loop_stop(struct loop *l)
+{
+    store_release(&l->stop, true);
+    wake(l);
+}
+
+/* ------------------------------------------------------------------ the lock */
+
+void
+loop_enter(struct loop *l)
+{
+    pthread_mutex_lock(&l->mutex);
+    uint64_t mine = l->asked++;
+    while (l->entered != mine)
+        pthread_cond_wait(&l->left, &l->mutex);
+    pthread_mutex_unlock(&l->mutex);
+    l->now = loop_clock();
+}
+
+static void
+pass_on(struct loop *l)
+{
+    pthread_mutex_lock(&l->mutex);
+    l->entered++;
+    pthread_cond_broadcast(&l->left);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+/* It is another thread if the loop waits: what it has done is completed by a turn (timers, the end of a turn). */
+void
+loop_leave(struct loop *l)
+{
+    if (l->waits)
+        wake(l);
+    pass_on(l);
 }
 
 /* ------------------------------------------------------------------ descriptors */
@@ -284,10 +332,14 @@ int
 loop_turn(struct loop *l, int max_ms)
 {
     struct epoll_event ev[EVENTS_A_TURN];
-    int n = epoll_wait(l->epoll_fd, ev, EVENTS_A_TURN, wait_ms(l, max_ms));
-    if (n < 0 && errno != EINTR)
-        return -errno;
-    l->now = loop_clock();
+    int ms = wait_ms(l, max_ms);
+    l->waits = true;
+    pass_on(l);
+    int n = epoll_wait(l->epoll_fd, ev, EVENTS_A_TURN, ms), err = n < 0 ? -errno : 0;
+    loop_enter(l);
+    l->waits = false;
+    if (err && err != -EINTR)
+        return err;
     for (int i = 0; i < n; i++) {
         struct loop_io *io = ev[i].data.ptr;
         uint64_t count;

@@ -20,23 +20,12 @@
 
 /* ------------------------------------------------------------------ ports */
 
-#define ECHOES_NS   UINT64_C(100000000)
 #define ADD_TRIES   5
 #define ADD_WAIT_MS 20
 
-/* Answers echo requests now and then: a thousand ports take a second or more. */
-static void
-let_echoes_in(const struct running *r, uint64_t *last)
-{
-    if (loop_clock() - *last < ECHOES_NS)
-        return;
-    channel_answer_echoes(r->sw->channel);
-    *last = loop_clock();
-}
-
 /* Ports that the settings had and have no longer, or under another number. */
 static void
-remove_ports(const struct running *r, uint64_t *echoes)
+remove_ports(const struct running *r)
 {
     for (size_t i = 0; r->was && i < r->was->n_ports; i++) {
         const struct wanted_port *old = &r->was->ports[i];
@@ -57,7 +46,6 @@ remove_ports(const struct running *r, uint64_t *echoes)
         else
             log_notice(PORT, "port %u (%s): removed, as the configuration says", (unsigned)no,
                        old->name);
-        let_echoes_in(r, echoes);
     }
 }
 
@@ -69,12 +57,20 @@ may_pass(int err)
            err == -ETIMEDOUT || err == -EMFILE || err == -ENFILE;
 }
 
+static void
+wait_a_moment(struct sw *sw)
+{
+    loop_leave(sw->loop);
+    poll(NULL, 0, ADD_WAIT_MS);
+    loop_enter(sw->loop);
+}
+
 int
 apply_interface(struct sw *sw, const char *name, uint32_t no, bool waits, char *why, size_t why_len)
 {
     int err = sw_ports_add(sw, name, no, why, why_len);
     for (int tries = 1; may_pass(err) && tries < ADD_TRIES; tries++) {
-        poll(NULL, 0, ADD_WAIT_MS);
+        wait_a_moment(sw);
         err = sw_ports_add(sw, name, no, why, why_len);
     }
     return err == -ENODEV && waits ? sw_ports_expect(sw, name, no, why, why_len) : err;
@@ -131,12 +127,11 @@ apply_ports(void *ctx)
 {
     const struct running *r = ctx;
     char why[256], where[480];
-    uint64_t echoes = loop_clock();
     unsigned n = 0;
     if (r->options->sw.force && !r->sw->opt.force)
         sw_ports_look_again(r->sw); /* some may wait for their owners */
     r->sw->opt.force = r->options->sw.force;
-    remove_ports(r, &echoes);
+    remove_ports(r);
     for (size_t i = 0; i < r->now->n_ports; i++)
         n += !r->now->ports[i].files && !is_there(r, &r->now->ports[i]);
     port_rings_ahead(n);
@@ -146,7 +141,6 @@ apply_ports(void *ctx)
             follow_vlans(r, p);
             continue;
         }
-        let_echoes_in(r, &echoes);
         if (apply_port(r->sw, r->options, p, why, sizeof why))
             log_error(PORT, "%s: port %s is not added: %s",
                       daemon_settings_where(r->now->s, p->at, where, sizeof where),
@@ -178,7 +172,7 @@ apply_connection(struct sw *sw, const struct main_options *options, const char *
     struct stream_address a;
     int err = channel_add(sw->channel, text, why, why_len);
     for (int tries = 1; (may_pass(err) || err == -EADDRINUSE) && tries < ADD_TRIES; tries++) {
-        poll(NULL, 0, ADD_WAIT_MS);
+        wait_a_moment(sw);
         err = channel_add(sw->channel, text, why, why_len);
     }
     if (!err && options->plain_listen == PLAIN_WARN && !stream_parse(text, &a, why, why_len) &&
@@ -195,7 +189,6 @@ apply_connections_of(const struct running *r, const char *name)
 {
     const struct daemon_setting *t;
     const struct daemon_settings *was = r->was->s, *now = r->now->s;
-    uint64_t echoes = loop_clock();
     char why[256], where[480];
     for (t = NULL; (t = daemon_settings_next(was, name, t));) {
         if (has_connection(now, name, t->value))
@@ -206,7 +199,6 @@ apply_connections_of(const struct running *r, const char *name)
     for (t = NULL; (t = daemon_settings_next(now, name, t));) {
         if (has_connection(was, name, t->value))
             continue;
-        let_echoes_in(r, &echoes);
         if (apply_connection(r->sw, r->options, t->value, why, sizeof why))
             log_error(CONN, "%s: %s is not added: %s",
                       daemon_settings_where(now, t, where, sizeof where), t->value, why);

@@ -95,10 +95,31 @@ sw_set_leaf(struct sw *sw)
                  err == -ENOMEM ? "out of memory" : "the kernel has none, or can't say");
 }
 
+/* The netlink thread lets the loop go on while the kernel works (task/task.h). */
+static void
+leave(void *ctx)
+{
+    loop_leave(((struct sw *)ctx)->loop);
+}
+
+static void
+back(void *ctx)
+{
+    loop_enter(((struct sw *)ctx)->loop);
+}
+
+static void
+silent(void *ctx)
+{
+    sw_ports_look_again(ctx);
+}
+
 static int
 make_kernel_side(struct sw *sw)
 {
     const struct qos_events events = sw_ports_qos_events(sw);
+    const struct qos_netlink_blocking hooks = {leave, back, silent, sw};
+    qos_netlink_set_blocking(&hooks);
     int err = qos_netlink_new(&sw->kernel);
     if (!err)
         sw->kernel->observe = sw_qos_log;
@@ -163,6 +184,8 @@ make_control(struct sw *sw)
                                            .disconnected = disconnected,
                                            .access = sw_request_access,
                                            .allow = sw_request_allowed,
+                                           .blocks = sw_request_blocks,
+                                           .later = sw_request_later,
                                            .sees = sees};
     int err = loop_new(&sw->loop);
     if (err)
@@ -198,39 +221,6 @@ start_workers(struct sw *sw)
     return 0;
 }
 
-static void
-leave(void *ctx)
-{
-    struct sw *sw = ctx;
-    channel_leave(sw->channel);
-    sw_wires_wait(sw, true);
-}
-
-static void
-back(void *ctx)
-{
-    struct sw *sw = ctx;
-    sw_wires_wait(sw, false);
-    channel_back(sw->channel);
-}
-
-static void
-silent(void *ctx)
-{
-    sw_ports_look_again(ctx);
-}
-
-/* Controllers that ask whether the switch is alive are answered while the kernel works. */
-static int
-begin_aside(struct sw *sw)
-{
-    const struct qos_netlink_blocking hooks = {leave, back, silent, sw};
-    int err = channel_aside_start(sw->channel);
-    if (!err)
-        qos_netlink_set_blocking(&hooks);
-    return err;
-}
-
 static int
 make_latency(struct sw *sw)
 {
@@ -247,7 +237,6 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
     } steps[] = {
         {"the event loop", make_control},
         {"rtnetlink", make_kernel_side},
-        {"the channel's thread", begin_aside},
         {"the kernel's part", sw_offload_open},
         {"the round trips", make_latency},
         {"the tables", make_tables},
@@ -284,8 +273,8 @@ free_kernel_side(struct sw *sw)
         loop_io_del(sw->watch_io);
     if (sw->watch)
         qos_link_monitor_close(sw->watch);
-    if (sw->sync_timer)
-        loop_timer_free(sw->sync_timer);
+    loop_timer_free(sw->sync_timer);
+    loop_timer_free(sw->links_timer);
     if (sw->qos)
         qos_free(sw->qos);
     if (sw->link)
@@ -299,7 +288,7 @@ free_kernel_side(struct sw *sw)
 void
 sw_halt(struct sw *sw)
 {
-    qos_netlink_set_blocking(NULL);
+    qos_netlink_set_blocking(NULL); /* the loop does not go on, so the netlink thread neither */
     channel_free(sw->channel);
     sw_offload_stop(sw);
     sw_ports_close_local(sw); /* a tap must be gone before it can be made again */
@@ -314,12 +303,12 @@ sw_halt(struct sw *sw)
 void
 sw_free(struct sw *sw)
 {
+    tasks_stop(sw->tasks);
     qos_netlink_set_blocking(NULL);
     rcu_turn(); /* flow-removed messages that are still to be sent */
     sw_queue_replies_free(sw);
     if (sw->channel)
         channel_free(sw->channel); /* also lets go of flows that replies hold */
-    tasks_stop(sw->tasks);
     bundle_room_free(&sw->bundles);
     sw_offload_stop(sw);
     if (sw->qos)

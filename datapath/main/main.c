@@ -28,20 +28,30 @@ struct process {
     struct watchdog *watchdog;
     int signals;
     struct loop_io *on_signals;
+    struct task reload;
     bool failed; /* it ends, and says so by its exit status */
 };
+
+static enum task_progress
+reload(void *ctx, uint64_t deadline)
+{
+    struct process *p = ctx;
+    char why[1024];
+    configuration_reload(&p->config, why, sizeof why);
+    daemon_reloaded(&p->daemon);
+    return TASK_OVER;
+}
 
 static void
 on_signal(void *ctx, uint32_t events)
 {
+    static const struct task_kind kind = {
+        .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = reload};
     struct process *p = ctx;
-    char why[1024];
     if (daemon_is_over(&p->daemon, p->signals))
         loop_stop(p->sw->loop);
-    if (!p->daemon.reload)
-        return;
-    configuration_reload(&p->config, why, sizeof why);
-    daemon_reloaded(&p->daemon);
+    if (p->daemon.reload)
+        task_queue(p->sw->tasks, &p->reload, &kind, p);
 }
 
 __attribute__((noreturn)) static void

@@ -424,7 +424,7 @@ jobs_over(void *ctx)
 }
 
 static const struct task_kind task_kind = {
-    .needs = QUEUES, .locks = QUEUES, .run = run_jobs, .end = jobs_over};
+    .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run_jobs, .end = jobs_over};
 
 static void
 queue_task(struct queue_jobs *q)

@@ -21,7 +21,8 @@ struct sw_cutter {
     struct qos_link_cutter pair; /* of interfaces that cut */
     uint32_t port;               /* that the pair is named for */
     uint64_t uncut;              /* frames that were lost, as of the last look */
-    struct loop_timer *timer;
+    struct loop_timer *timer;    /* begins the task */
+    struct task task;
 };
 
 /* ------------------------------------------------------------------ the pair */
@@ -86,17 +87,16 @@ find_port(struct sw_cutter *c, bool any)
 
 /* Do sockets send what enters by the port, on this machine or in a guest?  What comes from a wire the kernel joins
  * to super-packets of TCP, up to 64 KB, unless somebody has set it otherwise. */
-static bool
-has_senders(const struct sw *sw, const struct sw_port *p)
+void
+sw_cutter_learn_senders(struct sw *sw, struct sw_port *p)
 {
     static const char *const kinds[] = {"veth", "tun", "netkit", "macvlan", "bridge"};
     struct qos_link_info l = p->link;
-    bool found = false;
+    p->has_senders = false;
     while (!strcmp(l.kind, "vlan") && l.linked && !qos_link_get_by_index(sw->link, l.linked, &l))
         continue;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        found |= !strcmp(l.kind, kinds[i]);
-    return found;
+        p->has_senders |= !strcmp(l.kind, kinds[i]);
 }
 
 /* NULL: nothing is lost. */
@@ -130,11 +130,11 @@ sw_cutter_loss(const struct sw *sw, const struct sw_port *p, char *out, size_t n
     if (is_bare(p)) {
         snprintf(out, n,
                  "super-packets%s: libpcap hands them over as if they were whole (--io=pcap)",
-                 has_senders(sw, p) ? " and unfinished checksums" : "");
+                 p->has_senders ? " and unfinished checksums" : "");
         return true;
     }
     const char *why = why_uncut(c, p);
-    if (!why || !has_senders(sw, p))
+    if (!why || !p->has_senders)
         return false;
     snprintf(out, n, "super-packets of SCTP%s and of TCP above 64 KB: %s",
              port_takes_uso() ? "" : ", of UDP", why);
@@ -150,7 +150,7 @@ put_remedy(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
     const char *sender = veth ? "PEER" : "INTERFACE";
     if (veth && p->link.linked && !qos_link_get_by_index(sw->link, p->link.linked, &peer))
         sender = peer.name;
-    if (!has_senders(sw, p))
+    if (!p->has_senders)
         snprintf(out, n, "`ethtool -K %s gro off lro off`", p->name);
     else if (is_bare(p))
         snprintf(out, n, "`ethtool -K %s tx off gso off` where they are sent", sender);
@@ -190,8 +190,8 @@ in_front(void *ctx, int ifindex, const char *why, unsigned seconds)
     log_info(PORT, "interface %d: some super-packets are lost: %s", ifindex, why);
 }
 
-static void
-look(void *ctx)
+static enum task_progress
+run(void *ctx, uint64_t deadline)
 {
     struct sw_cutter *c = ctx;
     struct qos_link_info pair;
@@ -206,6 +206,15 @@ look(void *ctx)
     say_losses(c->sw);
     if (some)
         loop_timer_set(c->timer, loop_now(c->sw->loop) + NS_PER_S);
+    return TASK_OVER;
+}
+
+static void
+look(void *ctx)
+{
+    static const struct task_kind kind = {.blocks = true, .run = run};
+    struct sw_cutter *c = ctx;
+    task_queue(c->sw->tasks, &c->task, &kind, c);
 }
 
 /* ------------------------------------------------------------------ ports */

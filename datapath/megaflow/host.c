@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the host may want of a port's frames, so that it gets them even if the kernel's programs handle
  * them: whatever is on top of the port, as rtnetlink's events tell, and what no event tells, looked for
- * once a second. */
+ * once a second in the netlink thread. */
 #include "state.h"
 
 #include <daemon/log.h>
@@ -16,8 +16,10 @@ struct offload_host {
     struct sw_offload *f;
     struct qos_uppers *uppers;
     struct loop_io *io;
+    struct task task;
     uint64_t hidden[OFFLOAD_PORTS / 64]; /* by ifindex modulo OFFLOAD_PORTS: as of the last look */
     bool any_hidden;                     /* of all interfaces */
+    bool lost;                           /* events were: all is to be read again */
 };
 
 static bool
@@ -80,10 +82,13 @@ note_hidden(void *ctx, int ifindex)
     h->hidden[bit / 64] |= UINT64_C(1) << bit % 64;
 }
 
-void
-offload_host_look(struct sw_offload *f)
+static enum task_progress
+look(void *ctx, uint64_t deadline)
 {
-    struct offload_host *h = f->host, now = {.any_hidden = false};
+    struct offload_host *h = ctx, now = {.any_hidden = false};
+    if (h->lost)
+        h->lost = qos_uppers_read_again(h->uppers) != 0;
+    now.any_hidden = h->lost;
     if (qos_uppers_hidden(h->uppers, note_hidden,
                           &now)) { /* not all is known: nothing is forgotten */
         now.any_hidden |= h->any_hidden;
@@ -92,7 +97,15 @@ offload_host_look(struct sw_offload *f)
     }
     memcpy(h->hidden, now.hidden, sizeof h->hidden);
     h->any_hidden = now.any_hidden;
-    look_at_ports(f, 0);
+    look_at_ports(h->f, 0);
+    return TASK_OVER;
+}
+
+void
+offload_host_look(struct sw_offload *f)
+{
+    static const struct task_kind kind = {.blocks = true, .run = look};
+    task_queue(f->sw->tasks, &f->host->task, &kind, f->host);
 }
 
 static void
@@ -100,8 +113,14 @@ ready(void *ctx, uint32_t events)
 {
     struct offload_host *h = ctx;
     int err = qos_uppers_read(h->uppers);
-    if (err >= 0)
+    if (!err)
         return;
+    if (err > 0) { /* until all is read again, the host gets all frames */
+        h->lost = h->any_hidden = true;
+        look_at_ports(h->f, 0);
+        offload_host_look(h->f);
+        return;
+    }
     log_error(
         PORT,
         "reading rtnetlink events failed: %s; from now on the host gets all frames of all ports",

@@ -205,8 +205,8 @@ attach(struct sw *sw, struct sw_port *p)
 /* In each attach and detach of tcx the kernel waits for its RCU readers, 12 ms, with all
  * interfaces locked.  So of many ports one is attached a turn, and then other work gets as much
  * time as that took. */
-static void
-go_on_attaching(void *ctx)
+static enum task_progress
+attach_one(void *ctx, uint64_t deadline)
 {
     struct sw_offload *f = ctx;
     uint64_t begun = loop_clock(), end;
@@ -215,19 +215,29 @@ go_on_attaching(void *ctx)
     while ((p = sw_ports_next(f->sw, no)) && !p->offload_waits)
         no = p->no;
     if (f->closing || (!p && !offload_take_off(f->o)))
-        return;
+        return TASK_OVER;
     if (p && wants_programs(f, p))
         attach(f->sw, p);
     if (p)
         p->offload_waits = false;
     end = loop_clock();
     loop_timer_set(f->attach, end + (end - begun));
+    return TASK_OVER;
+}
+
+static void
+go_on_attaching(void *ctx)
+{
+    static const struct task_kind kind = {.blocks = true, .run = attach_one};
+    struct sw_offload *f = ctx;
+    task_queue(f->sw->tasks, &f->attach_task, &kind, f);
 }
 
 void
 sw_offload_port_add(struct sw *sw, struct sw_port *p)
 {
     struct sw_offload *f = sw->offload;
+    sw_cutter_learn_senders(sw, p);
     if (!f)
         sw_cutter_port_add(sw, p);
     if (!f || !wants_programs(f, p))

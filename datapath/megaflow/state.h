@@ -95,9 +95,10 @@ struct sw_offload {
     struct offload *o;
     struct offload_host *host;
     struct loop_timer *tick, *soon;
-    struct loop_timer *attach; /* of ports that wait */
-    struct loop_timer *grow;   /* their rings */
-    uint64_t filled;           /* when rings were last looked at */
+    struct loop_timer *attach; /* of ports that wait: begins the task */
+    struct task attach_task;
+    struct loop_timer *grow; /* their rings */
+    uint64_t filled;         /* when rings were last looked at */
     struct meter_sharing sharing;
     struct offload_meters places;
     uint64_t now; /* of the present request */
@@ -164,7 +165,7 @@ bool offload_host_wants(const struct sw_offload *f, const struct sw_port *p,
 /* Tells the programs what the host may want of the port's frames. */
 void offload_host_port(struct sw_offload *f, const struct sw_port *p);
 
-/* Looks for what no event tells. */
+/* Has the netlink thread look for what no event tells. */
 void offload_host_look(struct sw_offload *f);
 
 /* ------------------------------------------------------------------ entries.c */

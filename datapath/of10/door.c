@@ -117,11 +117,11 @@ of10_next(const struct of10_door *d)
     return (struct of_bytes){p, of_get16(p + 2)};
 }
 
-/* The switch may be at a request about queues for many turns after it has taken it. */
+/* The switch may be at a request for many turns after it has taken it, and answers echo requests meanwhile. */
 static bool
 may_end_late(const struct kept_request *r)
 {
-    return r->bytes[1] == OFPT10_VENDOR || r->bytes[1] == OFPT10_QOS_QUEUEING_DISCIPLINE;
+    return r->bytes[1] != OFPT10_ECHO_REQUEST;
 }
 
 struct of_bytes

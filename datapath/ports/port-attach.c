@@ -85,11 +85,16 @@ less(const struct qos_link_stats *a, const struct qos_link_stats *b)
 }
 
 void
-sw_port_read_losses(struct sw *sw, struct sw_port *p, struct qos_link_stats *out)
+sw_port_read_losses(struct sw *sw, struct sw_port *p)
 {
     if (p->port)
         qos_link_get_stats(sw->link, p->link.ifindex, &p->link.stats);
-    *out = less(&p->link.stats, &p->base);
+}
+
+struct qos_link_stats
+sw_port_losses(const struct sw_port *p)
+{
+    return less(&p->link.stats, &p->base);
 }
 
 /* ------------------------------------------------------------------ shaping what enters */

@@ -16,7 +16,9 @@
 #include <sys/epoll.h>
 
 #define SYNC_DELAY_NS UINT64_C(100000000)
-#define LATER_NS      UINT64_C(1000000000) /* if the kernel does not answer, or memory is short */
+/* An interface that goes is reported as down first, and 10 to 30 ms later as gone. */
+#define REPORT_NS UINT64_C(50000000)
+#define LATER_NS  UINT64_C(1000000000) /* if the kernel does not answer, or memory is short */
 
 static struct sw_port *
 by_ifindex(const struct sw *sw, int ifindex)
@@ -67,14 +69,17 @@ try_return(struct sw *sw, struct sw_port *p)
                   p->name, why);
 }
 
-/* An interface that no port has: a port that lost its own may wait for this name. */
+/* An interface that no port has: a port that lost its own may wait for this name, or is just taking it. */
 static void
 new_link(struct sw *sw, const char *name)
 {
     uint32_t no = 0;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (!p->port && !strcmp(p->name, name))
+        if (!strcmp(p->name, name)) {
             p->link_event = true;
+            p->link_reported = p->port != NULL; /* it has another interface yet */
+            p->link_events++;
+        }
 }
 
 /* The flags decide whether the port is up and live.  What else the event says waits. */
@@ -99,23 +104,42 @@ report_loss(struct sw *sw, struct sw_port *p)
     sw_port_announce(sw, p, OFPPR_MODIFY);
 }
 
-/* While the rest has to wait. */
+/* While the rest of the event has to wait. */
 static void
 report(struct sw *sw, struct sw_port *p)
 {
-    struct qos_link_info l;
     struct of_port before, after;
-    int err = p->link_gone ? -ENODEV : qos_link_get_by_index(sw->link, p->link.ifindex, &l);
-    p->link_reported = !err || err == -ENODEV;
-    if (err == -ENODEV)
+    p->link_reported = true;
+    if (p->link_gone) {
         report_loss(sw, p);
-    if (err)
         return;
+    }
     sw_ports_describe(p, &before);
-    take_flags(sw, p, l.flags);
+    take_flags(sw, p, p->link_flags);
     sw_ports_describe(p, &after);
     if (memcmp(&before, &after, sizeof before))
         sw_port_announce(sw, p, OFPPR_MODIFY);
+}
+
+/* -> whether there was anything to report */
+static bool
+report_all(struct sw *sw)
+{
+    uint32_t no = 0;
+    bool any = false;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        if (!p->link_event || !p->port || p->link_reported)
+            continue;
+        report(sw, p);
+        any = true;
+    }
+    return any;
+}
+
+static void
+report_late(void *ctx)
+{
+    report_all(ctx);
 }
 
 static void
@@ -161,34 +185,23 @@ link_changed(struct sw *sw, struct sw_port *p)
         sw_port_queues_update(sw, p);
 }
 
-/* Reports links that went up or down, whatever else is under way.  The rest of an event (queues, opening and closing)
- * waits while a task has locked the queues, or the time is over: opening and closing a port waits for the kernel's RCU,
- * and a thousand interfaces may come or go at once.  -> whether something waits */
-static bool
-handle_until(struct sw *sw, uint64_t deadline)
+/* Events may come while the kernel is asked. */
+static void
+follow(struct sw *sw, struct sw_port *p)
 {
-    uint32_t no = 0;
-    bool more = false;
-    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
-        if (!p->link_event)
-            continue;
-        bool wait = tasks_locked(sw->tasks) & QUEUES || loop_clock() > deadline;
-        more |= wait;
-        if (wait && p->port && !p->link_reported)
-            report(sw, p);
-        if (wait)
-            continue;
-        p->link_event = false;
-        if (p->port && p->link_gone)
-            lose(sw, p);
-        p->link_gone = p->link_reported = false;
-        if (p->port)
-            link_changed(sw, p);
-        if (!p->port && p->no != OFPP_LOCAL)
-            try_return(sw, p);
-    }
-    return more;
+    uint32_t events = p->link_events;
+    if (p->port && p->link_gone)
+        lose(sw, p);
+    p->link_gone = false;
+    if (p->port)
+        link_changed(sw, p);
+    if (!p->port && p->no != OFPP_LOCAL)
+        try_return(sw, p);
+    p->link_reported &= p->link_events != events;
+    p->link_event = p->link_events != events;
 }
+
+static bool queue_links(struct sw *sw);
 
 static enum task_progress
 run_links(void *ctx, uint64_t deadline)
@@ -199,17 +212,42 @@ run_links(void *ctx, uint64_t deadline)
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
         come += !p->port && p->link_event;
     port_rings_ahead(come);
-    if (handle_until(sw, deadline))
-        return TASK_MORE;
-    port_rings_ahead(0);
+    no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
+        if (!p->link_event)
+            continue;
+        if (sw_port_queues_busy(sw) || loop_clock() > deadline)
+            return TASK_OVER;
+        follow(sw, p);
+    }
     return TASK_OVER;
 }
 
+/* Opening and closing a port waits for the kernel's RCU, and a thousand interfaces may come or go at once: requests come
+ * between two turns. */
 static void
+links_over(void *ctx)
+{
+    if (!queue_links(ctx))
+        port_rings_ahead(0);
+}
+
+static const struct task_kind links_kind = {
+    .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run_links, .end = links_over};
+
+/* -> whether there are events */
+static bool
 queue_links(struct sw *sw)
 {
-    static const struct task_kind kind = {.needs = QUEUES, .run = run_links};
-    task_queue(sw->tasks, &sw->links_task, &kind, sw);
+    uint32_t no = 0;
+    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (p->link_event) {
+            if (!sw->links_task.tasks)
+                loop_timer_set(sw->links_timer, loop_now(sw->loop) + REPORT_NS);
+            task_queue(sw->tasks, &sw->links_task, &links_kind, sw);
+            return true;
+        }
+    return false;
 }
 
 /* Events were lost: read everything again. */
@@ -219,7 +257,8 @@ look_at_all(struct sw *sw)
     uint32_t no = 0;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
         p->link_event = p->tc_changed = !p->files;
-        p->link_reported = false;
+        p->link_reported = true; /* nothing is known of it */
+        p->link_events++;
     }
 }
 
@@ -233,6 +272,8 @@ on_event(void *ctx, const struct qos_link_event *e)
         if (p) {
             p->link_event = true;
             p->link_reported = false;
+            p->link_flags = e->flags;
+            p->link_events++;
         } else {
             new_link(sw, e->name);
         }
@@ -241,6 +282,7 @@ on_event(void *ctx, const struct qos_link_event *e)
         if (p) {
             p->link_event = p->link_gone = true; /* another interface may have its ifindex by now */
             p->link_reported = false;
+            p->link_events++;
         } else if ((p = sw_ports_find(sw, qos_port_by_ifindex(sw->qos, e->ifindex)))) {
             p->tc_changed = true; /* it was the port's shaper */
         }
@@ -315,15 +357,15 @@ run_sync(void *ctx, uint64_t deadline)
     }
     if (again)
         loop_timer_set(sw->sync_timer, loop_now(sw->loop) + LATER_NS);
-    if (handle_until(sw, deadline))
-        queue_links(sw);
+    queue_links(sw);
     return TASK_OVER;
 }
 
 static void
 sync_queues(void *ctx)
 {
-    static const struct task_kind kind = {.needs = QUEUES, .run = run_sync};
+    static const struct task_kind kind = {
+        .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run_sync};
     struct sw *sw = ctx;
     task_queue(sw->tasks, &sw->sync_task, &kind, sw);
 }
@@ -354,8 +396,7 @@ watch_ready(void *ctx, uint32_t events)
 {
     struct sw *sw = ctx;
     read_watch(sw);
-    if (handle_until(sw, loop_now(sw->loop) + TASK_TURN_NS))
-        queue_links(sw);
+    queue_links(sw);
 }
 
 int
@@ -367,21 +408,11 @@ sw_ports_watch_fd(const struct sw *sw)
 void
 sw_ports_hear(struct sw *sw)
 {
-    uint32_t no = 0;
-    bool heard = false, any = false;
     if (sw->watch_io)
         read_watch(sw);
-    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
-        any |= p->link_event;
-        if (!p->link_event || !p->port || p->link_reported)
-            continue;
-        report(sw, p);
-        heard = true;
-    }
-    if (any)
-        queue_links(sw);
-    if (heard)
-        channel_answer_echoes(sw->channel); /* which sends what waits, too */
+    queue_links(sw);
+    if (report_all(sw))
+        channel_flush(sw->channel);
 }
 
 int
@@ -392,6 +423,8 @@ sw_ports_watch(struct sw *sw)
         qos_link_monitor_ignore(sw->watch, qos_netlink_portid(sw->kernel));
     if (!err)
         err = loop_timer_new(sw->loop, sync_queues, sw, &sw->sync_timer);
+    if (!err)
+        err = loop_timer_new(sw->loop, report_late, sw, &sw->links_timer);
     if (!err)
         err = loop_io_add(sw->loop, qos_link_monitor_fd(sw->watch), EPOLLIN, watch_ready, sw,
                           &sw->watch_io);

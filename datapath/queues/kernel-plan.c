@@ -63,7 +63,7 @@ sw_kernel_plan_begin(struct sw *sw, struct kernel_plan *k, const struct kernel_w
                      void *ctx)
 {
     static const struct task_kind kind = {
-        .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = stop};
+        .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run, .end = end, .stop = stop};
     *k = (struct kernel_plan){.sw = sw, .work = work, .ctx = ctx};
     task_begin(sw->tasks, &k->task, &kind, k);
 }

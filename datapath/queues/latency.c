@@ -68,7 +68,7 @@ read_samples(struct sw *sw)
     uint32_t before = sw->latency->read;
     probes_read(&sw->dp.probes, &sw->latency->read, take_sample, &r);
     if (r.slow)
-        sw_service_ask(sw);
+        sw_service_watch(sw);
     return sw->latency->read != before;
 }
 

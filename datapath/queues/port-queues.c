@@ -180,7 +180,7 @@ stop(void *ctx)
 }
 
 static const struct task_kind task_kind = {
-    .needs = QUEUES, .locks = QUEUES, .run = run, .end = end, .stop = stop};
+    .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run, .end = end, .stop = stop};
 
 static void
 begin(struct port_catch_up *u, int err)
@@ -212,6 +212,12 @@ sw_port_queues_update(struct sw *sw, struct sw_port *p)
     struct qos_port q = qos_port_of(p);
     *sw->catch_up = (struct port_catch_up){.sw = sw, .p = p};
     begin(sw->catch_up, qos_port_update_begin(sw->qos, &q));
+}
+
+bool
+sw_port_queues_busy(const struct sw *sw)
+{
+    return sw->catch_up->task.tasks || sw->catch_up->planned;
 }
 
 int

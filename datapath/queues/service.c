@@ -24,7 +24,8 @@ struct service_port {
 };
 
 struct service {
-    struct loop_timer *timer;
+    struct loop_timer *timer; /* begins the task */
+    struct task task;
     bool runs;
     uint64_t until;
     struct service_port *ports;
@@ -351,14 +352,13 @@ follow_ports(struct sw *sw, struct service *s)
     return 0;
 }
 
-/* While a commit is under way the model shows the future: then nothing is read. */
 static int
 read_all(struct sw *sw)
 {
     struct service *s = sw->service;
     uint64_t begun = loop_clock();
-    int err = tasks_locked(sw->tasks) ? 0 : follow_ports(sw, s);
-    for (size_t i = 0; i < s->n && !err && !tasks_locked(sw->tasks); i++)
+    int err = follow_ports(sw, s);
+    for (size_t i = 0; i < s->n && !err; i++)
         err = read_port(sw, &s->ports[i]);
     uint64_t now = loop_clock(), rest = (now - begun) * MOST_OF, period = SECOND_NS;
     uint64_t promise = qos_least_promise(sw->qos) * MS_NS;
@@ -367,8 +367,8 @@ read_all(struct sw *sw)
     return err;
 }
 
-static void
-on_timer(void *ctx)
+static enum task_progress
+run(void *ctx, uint64_t deadline)
 {
     struct sw *sw = ctx;
     struct service *s = sw->service;
@@ -376,6 +376,16 @@ on_timer(void *ctx)
     port_queue_clocks(s->runs && sw->latency);
     if (s->runs)
         read_all(sw);
+    return TASK_OVER;
+}
+
+static void
+on_timer(void *ctx)
+{
+    static const struct task_kind kind = {
+        .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = run};
+    struct sw *sw = ctx;
+    task_queue(sw->tasks, &sw->service->task, &kind, sw);
 }
 
 /* ------------------------------------------------------------------ beginning and end */
@@ -402,18 +412,32 @@ start(struct sw *sw)
     port_queue_clocks(sw->latency);
 }
 
+/* -> 1: it has been begun; 0: it goes on; -ENOMEM */
+static int
+keep_reading(struct sw *sw)
+{
+    int err = sw->service ? 0 : make(sw);
+    if (err)
+        return err;
+    sw->service->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
+    if (sw->service->runs)
+        return 0;
+    start(sw->service);
+    return 1;
+}
+
 int
 sw_service_ask(struct sw *sw)
 {
-    int err = sw->service ? 0 : make(sw);
-    struct service *s = sw->service;
-    if (err)
-        return err;
-    s->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
-    if (s->runs)
-        return 0;
-    start(sw);
-    return read_all(sw);
+    int begun = keep_reading(sw);
+    return begun > 0 ? read_all(sw) : begun;
+}
+
+void
+sw_service_watch(struct sw *sw)
+{
+    if (keep_reading(sw) > 0)
+        loop_timer_set(sw->service->timer, 0);
 }
 
 void

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commit of a bundle: all of its messages, or none.
  *
- * 1. Flows, groups and meters change within a change set, which packets don't see before its end.
- * 2. Port-mods take effect at once; if a later step fails they are undone.
- * 3. The kernel is given the plan of all QoS requests together.  Once it agrees nothing can fail.
+ * Flows, groups and meters change within a change set, which packets don't see before its end.  If there are many messages
+ * for the tables, it stays open over many turns: a task (task/task.h).  Packets see the old tables until its end; requests
+ * that read or change tables wait.
  *
- * If the plan is long it comes first, over many turns (kernel-plan.h).  Step 1 is tried before it
- * and undone, so that a bundle that can't succeed costs the kernel nothing, and readers meanwhile
- * see the tables as they were.  Then steps 1 and 2 are carried out; if one fails after all, the
- * kernel's part is reverted.
- *
- * If the bundle has many messages for the tables, the change set stays open over many turns: a task (task/task.h).
- * Packets see the old tables until its end; requests that read or change tables wait.
+ * If there are QoS requests or port-mods, the commit is a task of the netlink thread:
+ * 1. QoS requests are checked and planned together.
+ * 2. The tables' part is tried and undone, so that a bundle that can't succeed costs the kernel nothing, and readers see the
+ *    tables as they were while
+ * 3. the kernel carries out the plan (kernel-plan.h), and then the port-mods.
+ * 4. The tables' part is carried out.  If 3 or 4 fails, port-mods and plan are reverted.
  */
 #include "flow-mod.h"
 #include "qos-request.h"
@@ -35,17 +34,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ARENA_MAX (32u << 20) /* more than any message decodes to that passes the checks */
+
 struct commit {
     struct task task;
     struct sw *sw;
     struct bundle *bundle;
     struct kernel_plan plan;
-    struct of_arena *arena;
-    struct slice *slice;  /* of the connection; NULL: everything is allowed */
-    struct bundle_pos at; /* progress through the messages that are no port-mods */
-    bool begun;           /* the change set is open */
+    struct of_arena arena; /* of a message */
+    struct slice *slice;   /* of the connection; NULL: everything is allowed */
+    bool asks_kernel;      /* it has QoS requests or port-mods */
+    bool planned;          /* its QoS requests are */
+    bool trying;           /* the change set is open */
+    struct bundle_pos at;  /* progress */
     enum bundle_outcome outcome;
-    bool again;             /* the kernel has carried out the QoS requests already */
     bool timeouts, buffers; /* named by flow-mods */
     uint32_t n_ports;
     struct port_before {
@@ -71,8 +73,8 @@ conn_of(const struct commit *k)
 static int
 decode(struct commit *k, struct of_bytes raw, struct of_msg *m)
 {
-    of_arena_reset(k->arena);
-    return of_decode(raw, k->arena, m);
+    of_arena_reset(&k->arena);
+    return of_decode(raw, &k->arena, m);
 }
 
 /* ------------------------------------------------------------------ refusals */
@@ -160,7 +162,7 @@ run_message(struct commit *k, const struct of_msg *m)
     const struct request *r = request_find(m->raw);
     switch (r->bundle) {
     case BUNDLE_PORTS: return run_port_mod(k, m->body);
-    case BUNDLE_QUEUES: return k->again ? 0 : run_qos(k, m);
+    case BUNDLE_QUEUES: return run_qos(k, m);
     default: break;
     }
     if (m->type == OFPT_FLOW_MOD)
@@ -184,14 +186,14 @@ check_right(struct commit *k, const struct of_msg *m)
 
 enum progress { REFUSED, ALL, MORE };
 
-/* Runs messages in order, until one fails or the turn is over. */
+/* Runs the messages of a part in order, until one fails or the turn is over. */
 static enum progress
-run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until)
+run_some(struct commit *k, struct bundle_pos *at, enum bundle_part part, uint64_t until)
 {
     struct of_bytes raw;
     struct of_msg m;
     while (bundle_next(k->bundle, at, &raw)) {
-        if ((part_of(raw) == BUNDLE_PORTS) != port_mods)
+        if (part_of(raw) != part)
             continue;
         int err = decode(k, raw, &m);
         if (!err)
@@ -209,10 +211,10 @@ run_some(struct commit *k, struct bundle_pos *at, bool port_mods, uint64_t until
 }
 
 static bool
-run_all(struct commit *k, bool port_mods)
+run_all(struct commit *k, enum bundle_part part)
 {
     struct bundle_pos at = {0};
-    return run_some(k, &at, port_mods, UINT64_MAX) == ALL;
+    return run_some(k, &at, part, UINT64_MAX) == ALL;
 }
 
 static void
@@ -242,19 +244,6 @@ refuse_nth_qos(struct commit *k, unsigned at, const struct qos_error *e)
     while (bundle_next(k->bundle, &pos, &raw))
         if (part_of(raw) == BUNDLE_QUEUES && !at-- && !decode(k, raw, &m))
             refuse_qos(k, &m, e);
-}
-
-static bool
-commit_qos(struct commit *k)
-{
-    unsigned at = 0;
-    struct qos_error e = {0};
-    int err = qos_commit(k->sw->qos, &at, &e);
-    if (!err)
-        return true;
-    e.err = err;
-    refuse_nth_qos(k, at, &e);
-    return false;
 }
 
 static void
@@ -290,17 +279,9 @@ begin(struct commit *k)
     change_set_begin();
 }
 
-static bool
-run_tables(struct commit *k)
-{
-    return run_all(k, false) && !change_set_failed();
-}
-
 static void
 settle(struct commit *k, bool done)
 {
-    if (!done)
-        undo_port_mods(k);
     channel_release(k->sw->channel, done);
     change_set_end(done);
     if (!done)
@@ -315,7 +296,7 @@ settle(struct commit *k, bool done)
 static void
 free_commit(struct commit *k)
 {
-    of_arena_reset(k->arena);
+    of_arena_free(&k->arena);
     slice_put(k->slice);
     free(k->ports);
     free(k);
@@ -327,12 +308,14 @@ static bool
 kernel_agreed(void *ctx)
 {
     struct commit *k = ctx;
-    k->again = true;
+    bool good = run_all(k, BUNDLE_PORTS);
     begin(k);
-    bool good = run_tables(k) && run_all(k, true);
-    if (!good)
-        settle(k, false);
-    return good;
+    good = good && run_all(k, BUNDLE_TABLES) && !change_set_failed();
+    if (good)
+        return true;
+    settle(k, false);
+    undo_port_mods(k);
+    return false;
 }
 
 static void
@@ -351,34 +334,50 @@ static const struct kernel_work work = {.agreed = kernel_agreed, .over = over};
 
 /* ------------------------------------------------------------------ commit */
 
-/* Goes on when all messages for the tables have succeeded (done), or one has failed. */
+/* All messages for the tables have succeeded (done), or one has failed. */
 static enum bundle_outcome
 go_on(struct commit *k, bool done)
 {
     struct sw *sw = k->sw;
-    bool qos = bundle_has_qos(k->bundle);
-    if (done && qos && sw_kernel_plan_is_long(sw)) {
-        settle(k, false);
+    k->trying = false;
+    settle(k, done && !k->asks_kernel);
+    if (done && k->asks_kernel) {
         sw_kernel_plan_begin(sw, &k->plan, &work, k);
         return BUNDLE_DEFERRED;
     }
-    done = done && run_all(k, true);
-    if (qos && !done)
+    if (k->asks_kernel)
         qos_abort(sw->qos);
-    if (qos && done)
-        done = commit_qos(k);
-    settle(k, done);
     return done ? BUNDLE_DONE : BUNDLE_FAILED;
 }
 
-/* A turn's work on the tables. */
+static enum task_progress
+plan(struct commit *k, uint64_t deadline)
+{
+    enum progress p = run_some(k, &k->at, BUNDLE_QUEUES, deadline);
+    if (p == REFUSED) {
+        qos_abort(k->sw->qos);
+        k->outcome = BUNDLE_FAILED;
+        return TASK_OVER;
+    }
+    k->planned = p == ALL;
+    if (k->planned)
+        k->at = (struct bundle_pos){0};
+    return TASK_MORE;
+}
+
+/* A turn's work. */
 static enum task_progress
 run(void *ctx, uint64_t deadline)
 {
     struct commit *k = ctx;
     struct sw *sw = k->sw;
+    if (k->asks_kernel && !k->planned)
+        return plan(k, deadline);
+    if (!k->trying)
+        change_set_begin();
+    k->trying = true;
     channel_hold(sw->channel);
-    enum progress p = run_some(k, &k->at, false, deadline);
+    enum progress p = run_some(k, &k->at, BUNDLE_TABLES, deadline);
     if (p != MORE) {
         k->outcome = go_on(k, p == ALL && !change_set_failed());
         return TASK_OVER;
@@ -403,9 +402,10 @@ static void
 stop(void *ctx)
 {
     struct commit *k = ctx;
-    if (bundle_has_qos(k->bundle))
+    if (k->asks_kernel)
         qos_abort(k->sw->qos);
-    change_set_end(false);
+    if (k->trying)
+        change_set_end(false);
     bundle_committed(&k->sw->bundles, k->bundle, false);
     free_commit(k);
 }
@@ -413,24 +413,33 @@ stop(void *ctx)
 static enum bundle_outcome
 commit(void *ctx, struct bundle *b)
 {
-    static const struct task_kind kind = {
-        .needs = TABLES | QUEUES, .locks = TABLES | QUEUES, .run = run, .end = end, .stop = stop};
+    static const struct task_kind tables = {.needs = TABLES | QUEUES,
+                                            .locks = TABLES | QUEUES,
+                                            .run = run,
+                                            .end = end,
+                                            .stop = stop},
+                                  kernel = {.needs = TABLES | QUEUES,
+                                            .locks = TABLES | QUEUES,
+                                            .blocks = true,
+                                            .run = run,
+                                            .end = end,
+                                            .stop = stop};
     struct sw *sw = ctx;
     struct commit *k = calloc(1, sizeof *k);
     if (!k)
         return BUNDLE_FAILED;
-    *k = (struct commit){.sw = sw,
-                         .bundle = b,
-                         .arena = &sw->bundles.arena,
-                         .slice = slice_hold(sw_slice_of(bundle_request(b)->conn))};
-    change_set_begin();
-    if (bundle_has_qos(b))
+    *k =
+        (struct commit){.sw = sw,
+                        .bundle = b,
+                        .slice = slice_hold(sw_slice_of(bundle_request(b)->conn)),
+                        .asks_kernel = bundle_has(b, BUNDLE_QUEUES) || bundle_has(b, BUNDLE_PORTS)};
+    of_arena_init(&k->arena, ARENA_MAX);
+    if (k->asks_kernel)
         qos_begin(sw->qos);
-    if (task_start(sw->tasks, &k->task, &kind, k))
+    if (task_start(sw->tasks, &k->task, k->asks_kernel ? &kernel : &tables, k))
         return BUNDLE_DEFERRED;
     enum bundle_outcome outcome = k->outcome;
-    if (outcome != BUNDLE_DEFERRED)
-        free_commit(k);
+    free_commit(k);
     return outcome;
 }
 

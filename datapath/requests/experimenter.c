@@ -94,6 +94,7 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
 
 const struct request request_port_add = {.access = ACCESS_WRITE,
                                          .needs = QUEUES,
+                                         .blocks = true,
                                          .least = 4 + IFNAMSIZ,
                                          .most = 8 + IFNAMSIZ + VLANS_TEXT,
                                          .run_data = port_add};
@@ -111,8 +112,12 @@ port_del(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
     return 0;
 }
 
-const struct request request_port_del = {
-    .access = ACCESS_WRITE, .needs = QUEUES, .least = 4, .most = 4, .run_data = port_del};
+const struct request request_port_del = {.access = ACCESS_WRITE,
+                                         .needs = QUEUES,
+                                         .blocks = true,
+                                         .least = 4,
+                                         .most = 4,
+                                         .run_data = port_del};
 
 static int
 set_desc(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
@@ -240,4 +245,5 @@ reload(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *e)
     return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
 }
 
-const struct request request_reload = {.access = ACCESS_WRITE, .needs = QUEUES, .run_data = reload};
+const struct request request_reload = {
+    .access = ACCESS_WRITE, .needs = QUEUES, .blocks = true, .run_data = reload};

@@ -106,6 +106,7 @@ handle_histograms(struct sw *sw, struct conn *c, const struct of_msg *m)
 const struct request request_qos_latency = {.access = ACCESS_READ,
                                             .slice = may_ask_queues,
                                             .needs = QUEUES,
+                                            .blocks = true,
                                             .least = 8,
                                             .most = 8,
                                             .run = handle_latency};

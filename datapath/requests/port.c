@@ -24,6 +24,7 @@ const struct request request_port_mod = {.access = ACCESS_WRITE,
                                          .slice = may_port_mod,
                                          .denied = OF_PORT_MOD_FAILED(EPERM),
                                          .needs = QUEUES,
+                                         .blocks = true,
                                          .bundle = BUNDLE_PORTS,
                                          LOGGED(PORT),
                                          .run = handle_port_mod};
@@ -73,11 +74,10 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
     struct sw_port *p = sw_ports_find(sw, no);
     struct of_port_stats s = {.port_no = no};
     struct port_counters n;
-    struct qos_link_stats k;
     if (!p)
         return;
+    const struct qos_link_stats k = sw_port_losses(p);
     sw_port_read_counters(p, &n);
-    sw_port_read_losses(sw, p, &k);
     s.rx_packets = n.rx_packets;
     s.tx_packets = n.tx_packets;
     s.rx_bytes = n.rx_bytes;
@@ -91,12 +91,22 @@ add_stats(struct sw *sw, struct conn_dump *to, uint32_t no)
     conn_dump_add(to, &of_list_port_stats, &s);
 }
 
+static void
+read_losses(struct sw *sw, uint32_t port_no)
+{
+    uint32_t no = 0;
+    for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+        if (port_no == OFPP_ANY || port_no == p->no)
+            sw_port_read_losses(sw, p);
+}
+
 static int
 handle_port_stats(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     uint32_t no = ((const struct of_mp_port_request *)m->body)->port_no;
     if (no != OFPP_ANY && !sw_ports_find(sw, no))
         return OF_BAD_REQUEST(BAD_PORT);
+    read_losses(sw, no);
     return dump_ports(sw, c, m, no, add_stats);
 }
 
@@ -110,4 +120,4 @@ may_port_stats(const struct slice_request *a)
 }
 
 const struct request request_port_stats = {
-    .access = ACCESS_READ, .slice = may_port_stats, .run = handle_port_stats};
+    .access = ACCESS_READ, .slice = may_port_stats, .blocks = true, .run = handle_port_stats};

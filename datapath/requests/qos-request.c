@@ -198,6 +198,7 @@ const struct request request_qos = {.access = ACCESS_WRITE,
                                     .slice = may_qos,
                                     .denied = SLICE_PERM,
                                     .needs = QUEUES,
+                                    .blocks = true,
                                     .bundle = BUNDLE_QUEUES,
                                     .most = ANY_LENGTH,
                                     .run = handle_qos};
@@ -245,6 +246,7 @@ may_ask_queues(const struct slice_request *a)
 const struct request request_qos_dump = {.access = ACCESS_READ,
                                          .slice = may_ask_queues,
                                          .needs = QUEUES,
+                                         .blocks = true,
                                          .least = 8,
                                          .most = 8,
                                          .run = handle_qos_dump};

@@ -85,8 +85,11 @@ may_queue_stats(const struct slice_request *a)
     return 0;
 }
 
-const struct request request_queue_stats = {
-    .access = ACCESS_READ, .slice = may_queue_stats, .needs = QUEUES, .run = handle_queue_stats};
+const struct request request_queue_stats = {.access = ACCESS_READ,
+                                            .slice = may_queue_stats,
+                                            .needs = QUEUES,
+                                            .blocks = true,
+                                            .run = handle_queue_stats};
 
 /* A rate in per mille of the port's speed; all ones if that is unknown. */
 static uint16_t

@@ -46,5 +46,8 @@ handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
     return sw_qos_refuse(c, m, &e);
 }
 
-const struct request request_tins = {
-    .access = ACCESS_READ, .slice = slice_anything, .needs = QUEUES, .run = handle_tins};
+const struct request request_tins = {.access = ACCESS_READ,
+                                     .slice = slice_anything,
+                                     .needs = QUEUES,
+                                     .blocks = true,
+                                     .run = handle_tins};

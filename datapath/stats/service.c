@@ -58,5 +58,8 @@ handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
     return conn_dump_encoded(c, m, &d.w, entry_len);
 }
 
-const struct request request_service = {
-    .access = ACCESS_READ, .slice = slice_anything, .needs = QUEUES, .run = handle_service};
+const struct request request_service = {.access = ACCESS_READ,
+                                        .slice = slice_anything,
+                                        .needs = QUEUES,
+                                        .blocks = true,
+                                        .run = handle_service};

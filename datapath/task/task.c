@@ -2,20 +2,40 @@
 #include <task/task.h>
 
 #include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <semaphore.h>
 #include <stdlib.h>
+
+#define STACK (512u << 10)
+
+/* Who runs tasks: the loop, those whose kind does not block; and the thread, the others. */
+struct runner {
+    uint64_t turn;
+    bool released; /* in this turn */
+};
 
 struct tasks {
     struct loop *loop;
     struct loop_timer *timer;
     struct task *first;
     uint8_t locked;
-    bool released; /* in this turn */
-    uint64_t turn;
+    struct runner loops, threads;
+    pthread_t thread;
+    sem_t work; /* there may be some for the thread: */
+    bool posted;
+    bool over; /* it ends */
     void (*unlocked)(void *ctx);
     void *ctx;
 };
 
 /* ------------------------------------------------------------------ the queue */
+
+static struct runner *
+runner_of(struct tasks *q, const struct task *t)
+{
+    return t->kind->blocks ? &q->threads : &q->loops;
+}
 
 static void
 append(struct tasks *q, struct task *t)
@@ -51,11 +71,23 @@ may_run(const struct tasks *q, const struct task *t)
     return t->locking || !(t->kind->needs & q->locked);
 }
 
-/* In the next turn: this one has lasted for a while. */
+/* The loop's tasks go on in the next turn: this one has lasted for a while. */
 static void
-wake(struct tasks *q)
+wake(struct tasks *q, const struct task *t)
 {
-    loop_timer_set(q->timer, loop_now(q->loop) + 1);
+    if (!t->kind->blocks)
+        loop_timer_set(q->timer, loop_now(q->loop) + 1);
+    else if (!q->posted)
+        sem_post(&q->work);
+    q->posted |= t->kind->blocks;
+}
+
+static void
+wake_all(struct tasks *q)
+{
+    for (const struct task *t = q->first; t; t = t->next)
+        if (may_run(q, t))
+            wake(q, t);
 }
 
 static void
@@ -63,7 +95,7 @@ leave(struct task *t)
 {
     struct tasks *q = t->tasks;
     take_out(q, t);
-    q->released |= t->locking;
+    runner_of(q, t)->released |= t->locking;
     t->tasks = NULL;
     t->locking = false;
     sum_up(q);
@@ -77,7 +109,7 @@ static void
 lock_for_next(struct tasks *q)
 {
     for (struct task *t = q->first; t; t = t->next) {
-        if (t->locking || !t->kind->locks || t->turn == q->turn || !may_run(q, t))
+        if (t->locking || !t->kind->locks || t->turn == runner_of(q, t)->turn || !may_run(q, t))
             continue;
         t->locking = true;
         sum_up(q);
@@ -85,10 +117,10 @@ lock_for_next(struct tasks *q)
 }
 
 static struct task *
-next(struct tasks *q)
+next(struct tasks *q, const struct runner *r)
 {
     struct task *t = q->first;
-    while (t && (t->turn == q->turn || !may_run(q, t)))
+    while (t && (runner_of(q, t) != r || t->turn == r->turn || !may_run(q, t)))
         t = t->next;
     return t;
 }
@@ -96,7 +128,7 @@ next(struct tasks *q)
 static void
 run(struct tasks *q, struct task *t, uint64_t deadline)
 {
-    t->turn = q->turn;
+    t->turn = runner_of(q, t)->turn;
     enum task_progress p = t->kind->run(t->ctx, deadline);
     if (t->tasks && p == TASK_MORE) {
         take_out(q, t);
@@ -109,24 +141,71 @@ run(struct tasks *q, struct task *t, uint64_t deadline)
 }
 
 static void
-on_timer(void *ctx)
+turn(struct tasks *q, struct runner *r)
 {
-    struct tasks *q = ctx;
     uint64_t deadline = loop_clock() + TASK_TURN_NS;
-    q->turn++;
+    r->turn++;
     lock_for_next(q);
-    for (struct task *t; (t = next(q));) {
+    for (struct task *t; !q->over && (t = next(q, r));) {
         run(q, t, deadline);
         lock_for_next(q);
         if (loop_clock() >= deadline)
             break;
     }
-    if (q->released)
+    if (r->released)
         q->unlocked(q->ctx);
-    q->released = false;
-    for (const struct task *t = q->first; t; t = t->next)
-        if (may_run(q, t))
-            wake(q);
+    r->released = false;
+    wake_all(q);
+}
+
+static void
+on_timer(void *ctx)
+{
+    struct tasks *q = ctx;
+    turn(q, &q->loops);
+}
+
+/* ------------------------------------------------------------------ the thread */
+
+static void *
+run_blocking(void *ctx)
+{
+    struct tasks *q = ctx;
+    for (bool over = false; !over;) {
+        while (sem_wait(&q->work)) /* a signal */
+            continue;
+        loop_enter(q->loop);
+        q->posted = false;
+        turn(q, &q->threads);
+        over = q->over;
+        loop_leave(q->loop);
+    }
+    return NULL;
+}
+
+static int
+begin_thread(struct tasks *q)
+{
+    pthread_attr_t attr;
+    int err = pthread_attr_init(&attr);
+    if (err)
+        return -err;
+    err = pthread_attr_setstacksize(&attr, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
+    if (!err)
+        err = pthread_create(&q->thread, &attr, run_blocking, q);
+    pthread_attr_destroy(&attr);
+    return -err;
+}
+
+/* After the call that it is in. */
+static void
+end_thread(struct tasks *q)
+{
+    q->over = true;
+    sem_post(&q->work);
+    loop_leave(q->loop);
+    pthread_join(q->thread, NULL);
+    loop_enter(q->loop);
 }
 
 /* ------------------------------------------------------------------ beginning and end */
@@ -138,14 +217,14 @@ enter(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx)
     t->ctx = ctx;
     t->tasks = q;
     append(q, t);
-    wake(q);
+    wake(q, t);
 }
 
 void
 task_begin(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx)
 {
     enter(q, t, kind, ctx);
-    t->turn = q->turn;
+    t->turn = runner_of(q, t)->turn;
     t->locking = kind->locks != 0;
     sum_up(q);
 }
@@ -153,7 +232,7 @@ task_begin(struct tasks *q, struct task *t, const struct task_kind *kind, void *
 bool
 task_start(struct tasks *q, struct task *t, const struct task_kind *kind, void *ctx)
 {
-    if (kind->run(ctx, loop_clock() + TASK_TURN_NS) == TASK_OVER)
+    if (!kind->blocks && kind->run(ctx, loop_clock() + TASK_TURN_NS) == TASK_OVER)
         return false;
     task_begin(q, t, kind, ctx);
     return true;
@@ -173,7 +252,7 @@ task_cancel(struct task *t)
     if (!q)
         return;
     leave(t);
-    wake(q);
+    wake(q, t);
 }
 
 uint8_t
@@ -188,18 +267,29 @@ tasks_new(struct loop *loop, void (*unlocked)(void *ctx), void *ctx, struct task
     struct tasks *q = malloc(sizeof *q);
     if (!q)
         return -ENOMEM;
-    *q = (struct tasks){.loop = loop, .unlocked = unlocked, .ctx = ctx, .turn = 1};
+    *q = (struct tasks){.loop = loop,
+                        .unlocked = unlocked,
+                        .ctx = ctx,
+                        .loops = {.turn = 1},
+                        .threads = {.turn = 1}};
+    sem_init(&q->work, 0, 0);
     int err = loop_timer_new(loop, on_timer, q, &q->timer);
-    if (err)
-        free(q);
-    else
+    err = err ? err : begin_thread(q);
+    if (!err) {
         *out = q;
+        return 0;
+    }
+    loop_timer_free(q->timer);
+    sem_destroy(&q->work);
+    free(q);
     return err;
 }
 
 void
 tasks_stop(struct tasks *q)
 {
+    if (q && !q->over)
+        end_thread(q);
     for (struct task *t; q && (t = q->first);) {
         leave(t);
         if (t->kind->stop)
@@ -213,5 +303,6 @@ tasks_free(struct tasks *q)
     if (!q)
         return;
     loop_timer_free(q->timer);
+    sem_destroy(&q->work);
     free(q);
 }

@@ -41,6 +41,7 @@ changed(struct nl_msg *msg, struct qos_link_event *event)
     const struct nlattr *name = nlmsg_find_attr(h, sizeof *info, IFLA_IFNAME);
     event->kind = QOS_LINK_CHANGED;
     event->ifindex = info->ifi_index;
+    event->flags = info->ifi_flags;
     if (name)
         nla_strlcpy(event->name, name, sizeof event->name);
 }

@@ -164,9 +164,8 @@ on_event(struct nl_msg *msg, void *ctx)
     return NL_OK;
 }
 
-/* Reads all interfaces.  Those that are there no more are forgotten. */
-static int
-read_all(struct qos_uppers *u)
+int
+qos_uppers_read_again(struct qos_uppers *u)
 {
     const struct ifinfomsg any = {.ifi_family = AF_UNSPEC};
     struct nl_msg *msg = nlmsg_alloc_simple(RTM_GETLINK, NLM_F_DUMP);
@@ -190,7 +189,7 @@ qos_uppers_read(struct qos_uppers *u)
     case 0:
     case NLE_AGAIN: return 0;
     case NLE_NOMEM: /* events were lost */
-    case NLE_MSG_TRUNC: return read_all(u);
+    case NLE_MSG_TRUNC: return 1;
     default: return netlink_error(err); /* LCOV_EXCL_LINE: libnl answers no other here */
     }
 }
@@ -220,7 +219,7 @@ qos_uppers_open(struct qos_uppers **out, qos_upper_fn *fn, void *ctx)
     int err = netlink_open(&u->events);
     err = err ? err : netlink_open(&u->ask);
     err = err ? err : subscribe(u);
-    err = err ? err : read_all(u);
+    err = err ? err : qos_uppers_read_again(u);
     if (err) {
         qos_uppers_close(u);
         return err;

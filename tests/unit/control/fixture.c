@@ -132,6 +132,21 @@ toy_access(void *ctx, struct of_bytes frame)
     }
 }
 
+static bool
+toy_blocks(void *ctx, struct of_bytes frame)
+{
+    struct fixture *f = ctx;
+    return f->asks_kernel &&
+           (frame.p[1] == OFPT_GET_CONFIG_REQUEST || frame.p[1] == OFPT_MULTIPART_REQUEST);
+}
+
+static int
+toy_later(void *ctx, struct of_bytes frame, struct deferred_copy *r)
+{
+    ((struct fixture *)ctx)->copy = r;
+    return 0;
+}
+
 static void
 toy_connected(void *ctx, struct conn *c)
 {
@@ -152,7 +167,9 @@ fixture_setup(void **state)
     static const struct channel_ops ops = {.handle = toy_handle,
                                            .connected = toy_connected,
                                            .disconnected = toy_disconnected,
-                                           .access = toy_access};
+                                           .access = toy_access,
+                                           .blocks = toy_blocks,
+                                           .later = toy_later};
     struct fixture *f = calloc(1, sizeof *f);
     char why[200], target[120];
     assert_non_null(f);

@@ -26,6 +26,9 @@ struct fixture {
     uint32_t removes;         /* flows that each flow-mod tells of as removed */
     uint32_t step_size;       /* entries a dump's step appends */
     struct deferred deferred; /* the last meter-mod: the toy never answers it itself */
+    struct deferred_copy
+        *copy; /* of the last get-config or port description, which the toy says ask the kernel */
+    bool asks_kernel;
 };
 
 struct peer {

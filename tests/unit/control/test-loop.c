@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The event loop: timers in order, descriptors that go away meanwhile. */
+/* The event loop: timers in order, descriptors that go away meanwhile, other threads. */
 #include "fixture.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -153,15 +154,66 @@ runs_until_stopped(void **state)
     loop_timer_free(again);
 }
 
+/* Sets a timer while the loop waits for nothing else. */
+static void *
+visit(void *ctx)
+{
+    loop_enter(loop);
+    loop_timer_set(again, 0);
+    loop_leave(loop);
+    return NULL;
+}
+
+static void
+another_thread(void **state)
+{
+    pthread_t thread;
+    agains = 0;
+    assert_int_equal(loop_timer_new(loop, on_again, NULL, &again), 0);
+    assert_int_equal(pthread_create(&thread, NULL, visit, NULL), 0);
+    while (!agains)
+        assert_int_equal(loop_turn(loop, -1), 0);
+    pthread_join(thread, NULL);
+    loop_timer_free(again);
+}
+
+/* Two threads enter in turn, however soon each asks again. */
+#define ROUNDS 1000
+static unsigned last_thread, changes;
+
+static void *
+compete(void *ctx)
+{
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        loop_enter(loop);
+        changes += last_thread != (unsigned)(uintptr_t)ctx;
+        last_thread = (unsigned)(uintptr_t)ctx;
+        loop_leave(loop);
+    }
+    return NULL;
+}
+
+static void
+one_at_a_time(void **state)
+{
+    pthread_t a, b;
+    last_thread = changes = 0;
+    assert_int_equal(pthread_create(&a, NULL, compete, (void *)1), 0);
+    assert_int_equal(pthread_create(&b, NULL, compete, (void *)2), 0);
+    loop_leave(loop);
+    pthread_join(a, NULL);
+    pthread_join(b, NULL);
+    loop_enter(loop);
+    assert_in_range(changes, 2, 2 * ROUNDS);
+}
+
 int
 main(void)
 {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(timers_in_order),
-        T(restless_timer),
-        T(deleted_meanwhile),
-        T(runs_until_stopped),
+        T(timers_in_order),    T(restless_timer), T(deleted_meanwhile),
+        T(runs_until_stopped), T(another_thread), T(one_at_a_time),
     };
     return cmocka_run_group_tests_name("channel-loop", tests, NULL, NULL);
 }

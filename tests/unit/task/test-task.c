@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tasks: who runs when, what is locked meanwhile, and who is woken. */
+/* Tasks: who runs when, what is locked meanwhile, who is woken, and what the netlink thread does. */
 #include <task/task.h>
 
 #include <shared/clock.h>
 
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,6 +81,24 @@ static const struct task_kind locks_all = {.needs = TABLES | QUEUES,
                               needs_queues = {.needs = QUEUES, .run = run, .end = end},
                               free_of_all = {.run = run};
 
+/* In the netlink thread: the kernel keeps it until the test lets go. */
+static sem_t kernel;
+
+static enum task_progress
+ask(void *ctx, uint64_t deadline)
+{
+    struct work *w = ctx;
+    note(w->name);
+    loop_leave(loop);
+    while (sem_wait(&kernel))
+        continue;
+    loop_enter(loop);
+    return --w->turns ? TASK_MORE : TASK_OVER;
+}
+
+static const struct task_kind blocks = {
+    .needs = QUEUES, .locks = QUEUES, .blocks = true, .run = ask, .end = end, .stop = stop};
+
 static void
 unlocked(void *ctx)
 {
@@ -91,6 +110,7 @@ setup(void **state)
 {
     woken = 0;
     *order = '\0';
+    sem_init(&kernel, 0, 0);
     return loop_new(&loop) || tasks_new(loop, unlocked, NULL, &tasks);
 }
 
@@ -296,16 +316,82 @@ stopped(void **state)
     assert_string_equal(order, "!!");
 }
 
+static void
+until(const char *text)
+{
+    while (!strstr(order, text))
+        assert_int_equal(loop_turn(loop, -1), 0);
+}
+
+static void
+goes_on_while_the_kernel_works(void **state)
+{
+    struct work a = {.name = 'a', .turns = 2, .kind = &blocks};
+    struct work b = {.name = 'b', .turns = 1, .kind = &needs_queues};
+    struct work c = {.name = 'c', .turns = 1, .kind = &free_of_all};
+    begin(&a);
+    queue(&b);
+    until("a");
+    queue(&c);
+    until("c");
+    assert_int_equal(tasks_locked(tasks), QUEUES);
+    assert_string_equal(order, "ac");
+    sem_post(&kernel);
+    until("aca");
+    assert_int_equal(woken, 0);
+    sem_post(&kernel);
+    until("B");
+    assert_string_equal(order, "acaAbB");
+    assert_int_equal(woken, 1);
+}
+
+static void
+asks_one_after_another(void **state)
+{
+    struct work a = {.name = 'a', .turns = 1, .kind = &blocks, .again = true};
+    struct work b = {.name = 'b', .turns = 1, .kind = &blocks};
+    queue(&a);
+    queue(&b);
+    assert_int_equal(tasks_locked(tasks), 0);
+    for (int i = 0; i < 3; i++)
+        sem_post(&kernel);
+    while (strlen(order) < 6)
+        assert_int_equal(loop_turn(loop, -1), 0);
+    assert_string_equal(order, "aAbBaA");
+}
+
+/* What it has begun it ends, and nothing else is begun. */
+static void
+stopped_while_the_kernel_works(void **state)
+{
+    struct work a = {.name = 'a', .turns = 2, .kind = &blocks};
+    struct work b = {.name = 'b', .turns = 1, .kind = &blocks};
+    begin(&a);
+    queue(&b);
+    until("a");
+    sem_post(&kernel);
+    tasks_stop(tasks);
+    assert_string_equal(order, "a!!");
+}
+
 int
 main(void)
 {
     const struct CMUnitTest all[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        T(locks_until_its_end), T(share_a_turn),
-        T(short_ones_together), T(starts_at_once),
-        T(waits_and_is_next),   T(needs_without_locking),
-        T(hands_over),          T(lets_requests_in),
-        T(cancelled),           T(stopped),
+        T(locks_until_its_end),
+        T(share_a_turn),
+        T(short_ones_together),
+        T(starts_at_once),
+        T(waits_and_is_next),
+        T(needs_without_locking),
+        T(hands_over),
+        T(lets_requests_in),
+        T(cancelled),
+        T(stopped),
+        T(goes_on_while_the_kernel_works),
+        T(asks_one_after_another),
+        T(stopped_while_the_kernel_works),
     };
     return cmocka_run_group_tests(all, NULL, NULL);
 }

@@ -43,6 +43,9 @@ struct request {
     uint8_t needs;
     request_ready *ready;
 
+    /* It asks the kernel, so it is a task of the netlink thread (task/task.h), which locks what it needs. */
+    bool blocks;
+
     /* What it changes in a bundle; 0: no bundle may hold it.  in_change_set: its function there, if BUNDLE_TABLES. */
     enum bundle_part bundle;
     request_change *in_change_set;

@@ -98,8 +98,8 @@ struct bundle_pos {
 };
 bool bundle_next(const struct bundle *b, struct bundle_pos *pos, struct of_bytes *message);
 
-/* Whether one of them changes queues. */
-bool bundle_has_qos(const struct bundle *b);
+/* Whether one of them changes this. */
+bool bundle_has(const struct bundle *b, enum bundle_part part);
 
 uint32_t bundle_messages(const struct bundle *b); /* how many */
 

@@ -26,6 +26,7 @@
 
 struct channel; /* all connections and listeners */
 struct conn;
+struct deferred_copy;
 struct stream_tls;
 struct log_by;
 
@@ -55,6 +56,10 @@ struct channel_ops {
     /* Whether this message may be handled now; if not, it and all behind it wait until
      * channel_go_on or channel_try_longest.  NULL: always. */
     bool (*allow)(void *ctx, struct conn *c, struct of_bytes frame);
+    /* Whether a request asks the kernel, which may keep it for long: then `later` is given a copy, which it carries out
+     * elsewhere (control/deferred.h).  NULL: none does. */
+    bool (*blocks)(void *ctx, struct of_bytes frame);
+    int (*later)(void *ctx, struct of_bytes frame, struct deferred_copy *r);
     /* Whether a connection that has a slice (struct conn_own) may be sent this asynchronous message.
      * NULL: always. */
     bool (*sees)(void *ctx, struct conn *c, struct of_bytes message);
@@ -68,15 +73,8 @@ void channel_stop_dumps(struct channel *ch);
 /* Asks `allow` again about the messages that wait, and lets dumps go on. */
 void channel_go_on(struct channel *ch);
 
-/* From now on a separate thread answers echo requests whenever the control thread has been between
- * channel_leave and channel_back for more than a moment: in a system call that the kernel may keep
- * for seconds.  0 or -errno. */
-int channel_aside_start(struct channel *ch);
-/* The same by the control thread itself, in the middle of long work: answers the echo requests
- * that have arrived. */
-void channel_answer_echoes(struct channel *ch);
-void channel_leave(struct channel *ch);
-void channel_back(struct channel *ch);
+/* Sends what it can of what waits, in the middle of long work. */
+void channel_flush(struct channel *ch);
 
 /* Asks `allow` again about the message that has waited longest, in the next turn.  Returns whether
  * others wait. */

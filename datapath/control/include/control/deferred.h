@@ -17,6 +17,12 @@ struct deferred {
     size_t n;
 };
 
+/* A copy of a request, which a handler is called with later, perhaps in another thread (loop/loop.h).  Its connection stays
+ * until deferred_copy_end, and is not closed before: handlers use it. */
+struct deferred_copy;
+void deferred_copy_run(struct deferred_copy *r); /* calls the handler, and answers with its error */
+void deferred_copy_end(struct deferred_copy *r); /* frees it, run or not */
+
 /* Begins; d stays where it is until deferred_end.  c NULL: nobody is to be answered. */
 void deferred_begin(struct deferred *d, struct conn *c, const struct of_msg *m);
 

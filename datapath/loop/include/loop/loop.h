@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control thread's event loop: descriptors and timers over one epoll. */
+/* The control thread's event loop: descriptors and timers over one epoll.
+ *
+ * All that the control thread owns, this loop included, has one lock.  The thread that made the loop holds it, but while it
+ * waits for events.  Between loop_enter and loop_leave another thread may do what the loop's callbacks may; it leaves for
+ * system calls that may block.  Who asks first enters first. */
 #ifndef LOOP_LOOP_H
 #define LOOP_LOOP_H
 
@@ -23,7 +27,10 @@ int loop_turn(struct loop *l, int max_ms);
 /* Ends loop_run after the present turn.  May be called by a signal handler or another thread. */
 void loop_stop(struct loop *l);
 
-/* Monotonic time in nanoseconds, as of this turn of the loop. */
+void loop_enter(struct loop *l);
+void loop_leave(struct loop *l);
+
+/* Monotonic time in nanoseconds, as of this turn of the loop, or of another thread's last loop_enter. */
 uint64_t loop_now(const struct loop *l);
 /* The same at this instant, for work that must end in time. */
 uint64_t loop_clock(void);

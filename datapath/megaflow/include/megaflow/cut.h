@@ -4,7 +4,7 @@
  * cuts them, and from there their segments to the port once more, where they are packets as others.  So
  * they need programs also where the switch handles no packets in the kernel (--offload=off).
  *
- * Control thread.  Without programs, or without the pair, such super-packets are lost, and the log and STATUS say
+ * Under the loop's lock.  Without programs, or without the pair, such super-packets are lost, and the log and STATUS say
  * at which ports. */
 #ifndef MEGAFLOW_CUT_H
 #define MEGAFLOW_CUT_H
@@ -26,6 +26,7 @@ void sw_cutter_close(struct sw *sw);
  * no packet sockets, or there are no programs. */
 bool sw_cutter_attach(struct sw *sw, struct sw_port *p);
 /* After that, with --offload=off instead of it; and before the programs are taken off. */
+void sw_cutter_learn_senders(struct sw *sw, struct sw_port *p); /* asks the kernel */
 void sw_cutter_port_add(struct sw *sw, struct sw_port *p);
 void sw_cutter_port_del(struct sw *sw, struct sw_port *p);
 

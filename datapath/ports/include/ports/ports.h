@@ -49,7 +49,8 @@ void sw_port_read_counters(const struct sw_port *p, struct port_counters *out);
     X(rx_over_err)                                                                                 \
     X(rx_crc_err)                                                                                  \
     X(collisions)
-void sw_port_read_losses(struct sw *sw, struct sw_port *p, struct qos_link_stats *out);
+void sw_port_read_losses(struct sw *sw, struct sw_port *p);    /* asks the kernel */
+struct qos_link_stats sw_port_losses(const struct sw_port *p); /* as last read */
 
 /* Who has the interface besides this switch: "bridge br0", "process 4711 (ofdatapath ...)".  False: nobody. */
 bool sw_port_shared_with(struct sw *sw, const struct sw_port *p, char *out, size_t n);

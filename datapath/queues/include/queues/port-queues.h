@@ -15,6 +15,8 @@ void sw_port_queues_adopt(struct sw *sw, const struct sw_port *p);
 /* The port's interface is back: makes its queues anew, then calls `made`. */
 void sw_port_queues_back(struct sw *sw, struct sw_port *p,
                          void (*made)(struct sw *sw, struct sw_port *p));
+/* Whether the last of these is not over. */
+bool sw_port_queues_busy(const struct sw *sw);
 /* The link has another speed or MTU. */
 void sw_port_queues_update(struct sw *sw, struct sw_port *p);
 

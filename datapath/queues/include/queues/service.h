@@ -76,8 +76,10 @@ struct service_class {
  * says without a break. */
 void sw_service_count(struct service_class *now, const struct service_class *was, uint64_t us);
 
-/* Starts reading, or goes on.  -ENOMEM, or the kernel's error. */
+/* Starts reading, or goes on: asks the kernel.  -ENOMEM, or the kernel's error. */
 int sw_service_ask(struct sw *sw);
+/* The same, but it is read soon, and again if that fails. */
+void sw_service_watch(struct sw *sw);
 
 /* A class has got a PROMISE: starts reading. */
 void sw_service_promised(struct sw *sw);

@@ -8,10 +8,12 @@
 
 struct sw;
 
-/* struct channel_ops: who may send a request, whether it may be handled now, or waits for the end of a task, and handling
- * it. */
+/* struct channel_ops: who may send a request, whether it may be handled now, or waits for the end of a task, or is one
+ * itself, and handling it. */
 enum access sw_request_access(void *sw, struct of_bytes frame);
 bool sw_request_allowed(void *sw, struct conn *c, struct of_bytes frame);
+bool sw_request_blocks(void *sw, struct of_bytes frame);
+int sw_request_later(void *sw, struct of_bytes frame, struct deferred_copy *r);
 int sw_handle_message(void *sw, struct conn *c, const struct of_msg *m);
 
 /* Checking and committing bundles. */

@@ -31,14 +31,17 @@ struct sw_port {
     /* What to subtract from link.stats: the interface's own when it became the port's, less what
      * earlier ones had counted */
     struct qos_link_stats base;
-    bool tc_changed;    /* another program changed its queues: read them again */
-    bool link_event;    /* an event of the interface is still to be handled */
-    bool link_gone;     /* that event: the interface went away */
-    bool link_reported; /* controllers know whether the port is up, the rest of the event waits */
-    bool expected;      /* its interface has not been there yet */
-    bool offload_waits; /* its packets are to be handled in the kernel, and aren't yet */
-    bool is_taken;      /* its interface has come, but belongs to somebody else */
-    bool loss_said;     /* the log has said what of its super-packets is lost */
+    bool tc_changed;      /* another program changed its queues: read them again */
+    bool link_event;      /* an event of the interface is still to be handled */
+    bool link_gone;       /* that event: the interface went away */
+    bool link_reported;   /* controllers know whether the port is up, the rest of the event waits */
+    unsigned link_flags;  /* as of the last event */
+    uint32_t link_events; /* their number */
+    bool expected;        /* its interface has not been there yet */
+    bool offload_waits;   /* its packets are to be handled in the kernel, and aren't yet */
+    bool is_taken;        /* its interface has come, but belongs to somebody else */
+    bool has_senders;     /* sockets send what enters by it (megaflow/cut.h) */
+    bool loss_said;       /* the log has said what of its super-packets is lost */
     int lock; /* descriptor + 1: says that the interface is ours (port-owner.c); 0: none */
     char rival[SW_OWNER_LEN]; /* another switch that has the interface, too (--force); "": none */
     char uncut

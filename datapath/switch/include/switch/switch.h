@@ -140,10 +140,11 @@ struct sw {
     struct sw_liveness *liveness; /* the thread that watches links (liveness.c) */
     struct qos_link_monitor *watch;
     struct loop_io *watch_io;
-    struct loop_timer *sync_timer; /* begins sync_task */
-    struct task sync_task;         /* reads again the queues that another program changed */
-    struct task links_task;        /* goes on with events of links */
-    uint32_t qos_changes;          /* the last serial number of QOS_CHANGED */
+    struct loop_timer *sync_timer;  /* begins sync_task */
+    struct task sync_task;          /* reads again the queues that another program changed */
+    struct task links_task;         /* follows events of links */
+    struct loop_timer *links_timer; /* reports those that had to wait */
+    uint32_t qos_changes;           /* the last serial number of QOS_CHANGED */
 
     struct sw_port *ports[PORT_MAX + 1];
     uint32_t n_ports; /* highest number in use */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hooks around system calls that may block for seconds, so that another thread can answer for the
- * control thread.
+/* Hooks around system calls that may block for seconds, so that other threads go on meanwhile.
  *
  * The kernel works on a request before the system call returns, and waits there for whoever has
  * the lock of all interfaces: a driver that restarts its hardware holds it for seconds. */
@@ -14,7 +13,7 @@ struct qos_netlink_blocking {
     void *ctx;
 };
 
-/* Sets the hooks of all handles; NULL: none.  Control thread. */
+/* Sets the hooks of all handles; NULL: none.  While no other thread uses one. */
 void qos_netlink_set_blocking(const struct qos_netlink_blocking *hooks);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Network interfaces: state, counters, settings and events, by rtnetlink and ethtool.
  *
- * A handle stays in the network namespace in which it was opened.  All functions are for the
- * control thread. */
+ * A handle stays in the network namespace in which it was opened.  Any thread, one at a time: of
+ * all that ask the kernel, of any handle, one. */
 #ifndef QOS_NETLINK_LINK_H
 #define QOS_NETLINK_LINK_H
 
@@ -72,6 +72,7 @@ struct qos_link_event {
     enum qos_link_event_kind kind;
     int ifindex;
     char name[IFNAMSIZ]; /* QOS_LINK_CHANGED only */
+    unsigned flags;      /* likewise */
     uint32_t portid; /* the socket that caused it (qos_netlink_portid()); 0: the kernel itself */
 };
 

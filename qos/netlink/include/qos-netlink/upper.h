@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What takes frames from interfaces: bridges, bonds, VLANs, macvlans and the like on top of them, packet
- * sockets.  Control thread. */
+ * sockets.  Any thread, one at a time (qos-netlink/blocking.h). */
 #ifndef QOS_NETLINK_UPPER_H
 #define QOS_NETLINK_UPPER_H
 
@@ -20,8 +20,12 @@ void qos_uppers_close(struct qos_uppers *u); /* NULL is allowed */
 /* Readable when there are events. */
 int qos_uppers_fd(const struct qos_uppers *u);
 
-/* Handles the events that wait, calls fn, and does not block.  -errno: no more events will come. */
+/* Handles the events that wait, calls fn, and does not block.  1: some were lost; -errno: no more events will come. */
 int qos_uppers_read(struct qos_uppers *u);
+
+/* Asks the kernel for all interfaces; those that are there no more are forgotten.  Until it returns, what it has not yet
+ * heard of is missing.  -errno. */
+int qos_uppers_read_again(struct qos_uppers *u);
 
 /* QOS_UPPER_ of what is on top of the interface. */
 unsigned qos_uppers_of(const struct qos_uppers *u, int ifindex);
