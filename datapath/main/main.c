@@ -19,6 +19,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 
+#define QUEUES_FIRST_MS 2000
+
 struct process {
     struct restart restart;
     struct configuration config;
@@ -230,12 +232,23 @@ make_switch(struct process *p)
     seed_groups(p->sw);
 }
 
+/* Who connects finds the queues of the configuration, unless the kernel takes long to make them. */
+static void
+make_queues(struct process *p)
+{
+    const struct running *r = &p->config.running;
+    const uint64_t end = loop_clock() + QUEUES_FIRST_MS * UINT64_C(1000000);
+    apply_queues(&p->config.running);
+    while (!queue_jobs_over(r->jobs) && loop_clock() < end)
+        loop_turn(p->sw->loop, QUEUES_FIRST_MS);
+}
+
 /* Long changes of queues go on in the loop; only then the switch is ready. */
 static int
 run(struct process *p)
 {
     struct running *r = &p->config.running;
-    apply_queues(r);
+    make_queues(p);
     add_targets(p, "listen");
     add_targets(p, "controller");
     add_socket(p);

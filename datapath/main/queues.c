@@ -433,7 +433,6 @@ queue_task(struct queue_jobs *q)
         task_queue(q->r->sw->tasks, &q->task, &task_kind, q);
 }
 
-/* What is short is done when this returns. */
 static void
 begin_task(struct queue_jobs *q)
 {
@@ -540,12 +539,18 @@ queue_jobs_refused(const struct queue_jobs *q, unsigned i)
     return NULL;
 }
 
+bool
+queue_jobs_over(const struct queue_jobs *q)
+{
+    return !q->under_way && q->at == q->n;
+}
+
 void
 queue_jobs_wait(struct queue_jobs *q, void (*done)(void *ctx), void *ctx)
 {
     q->done = done;
     q->ctx = ctx;
-    if (!q->under_way && q->at == q->n)
+    if (queue_jobs_over(q))
         jobs_over(q);
 }
 

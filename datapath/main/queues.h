@@ -21,6 +21,7 @@ const char *queue_jobs_refused(const struct queue_jobs *q, unsigned i);
 /* Before the switch ends, and after it has. */
 void queue_jobs_stop(struct queue_jobs *q);
 void queue_jobs_free(struct queue_jobs *q);
+bool queue_jobs_over(const struct queue_jobs *q); /* nothing is left to do */
 /* Calls `done` at once or later, when nothing is left to do. */
 void queue_jobs_wait(struct queue_jobs *q, void (*done)(void *ctx), void *ctx);
 
