@@ -4,8 +4,10 @@
  * Tasks run in the order in which they came.  All of them together have TASK_TURN_NS of a turn; requests, events of links
  * and timers come in between.  Those that ask the kernel, which may keep them for seconds (`blocks`), run in a thread of
  * their own, the netlink thread, one at a time.  It holds the loop's lock (loop/loop.h) but for these system calls
- * (qos-netlink/blocking.h), so nothing that a task does is concurrent with the loop, and the loop goes on meanwhile.  What a task locks, nobody else reads or changes until its end: tasks_locked() says what
- * that is.  Requests that wait for it are woken by `unlocked`, and other tasks by their turn: nobody polls.
+ * (qos-netlink/blocking.h), so nothing that a task does is concurrent with the loop, and the loop goes on meanwhile.
+ *
+ * What a task locks, nobody else reads or changes until its end: tasks_locked() says what that is.  Requests that wait for it
+ * are woken by `unlocked`, and other tasks by their turn: nobody polls.
  *
  * A task does not know for whom it works: that is in the request that it answers at its end (control/deferred.h), which
  * outlives the connection.
