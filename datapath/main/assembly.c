@@ -2,7 +2,6 @@
 #include "assembly.h"
 
 #include <megaflow/megaflow.h>
-#include <megaflow/wire.h>
 #include <ports/ports.h>
 #include <punt/capture.h>
 #include <punt/fail.h>

@@ -10,8 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SERVED_NS (NS_PER_S)      /* after a sign of life */
-#define WAIT_NS   (30 * NS_PER_S) /* while the kernel works for the control thread */
+#define SERVED_NS (NS_PER_S) /* after a sign of life */
 
 /* An HTB of this handle sends frames of this priority past its classes; of other schedulers' they are the
  * default class's. */
@@ -121,14 +120,6 @@ sw_wires_serve(struct sw *sw, uint64_t now)
         return;
     say_stood_still(f, now);
     serve(f, now + SERVED_NS);
-}
-
-void
-sw_wires_wait(struct sw *sw, bool begins)
-{
-    uint64_t now = clock_ns();
-    if (sw->offload && now < sw->offload->served)
-        serve(sw->offload, now + (begins ? WAIT_NS : SERVED_NS));
 }
 
 void

@@ -422,7 +422,7 @@ keep_reading(struct sw *sw)
     sw->service->until = loop_now(sw->loop) + SERVICE_KEEP_NS;
     if (sw->service->runs)
         return 0;
-    start(sw->service);
+    start(sw);
     return 1;
 }
 

@@ -114,6 +114,7 @@ const struct request request_qos_latency = {.access = ACCESS_READ,
 const struct request request_histograms = {.access = ACCESS_READ,
                                            .slice = may_ask_queues,
                                            .needs = QUEUES,
+                                           .blocks = true,
                                            .least = 8,
                                            .most = 8,
                                            .run = handle_histograms};

@@ -62,7 +62,8 @@ struct frame {
 #define WHERE_MEASURED (1 << 22) /* a datagram whose round trip is measured */
 #define WHERE_IP       23        /* the shift */
 #define WHERE_FRAGMENT (1 << 28)
-#define WHERE_AROUND   29        /* the shift: words in front of l3 that the tables don't see (PACKET_INSIDE_) */
+#define WHERE_AROUND                                                                               \
+    29 /* the shift: words in front of l3 that the tables don't see (PACKET_INSIDE_) */
 
 /* As probes_want. */
 static __always_inline __u32

@@ -25,9 +25,6 @@ bool sw_wire_keeps_queues(const struct sw *sw, const char *name);
 /* Workers are alive, and the switch is ready: they serve the ports for the next seconds.  To be called
  * four times a second, first when the switch is ready.  now: loop_clock. */
 void sw_wires_serve(struct sw *sw, uint64_t now);
-/* A call begins, or has ended, that may keep the control thread in the kernel for some time; workers go on without
- * it. */
-void sw_wires_wait(struct sw *sw, bool begins);
 /* The wires take over at once: the switch ends. */
 void sw_wires_take_over(struct sw *sw);
 
