@@ -15,15 +15,6 @@
 
 #define WORDS_ARENA (64u << 20)
 
-const struct wanted_port *
-wanted_find_port(const struct wanted *w, const char *name)
-{
-    for (size_t i = 0; i < w->n_ports; i++)
-        if (!strcmp(w->ports[i].name, name))
-            return &w->ports[i];
-    return NULL;
-}
-
 bool
 wanted_has_files(const struct wanted *w, const char *files)
 {

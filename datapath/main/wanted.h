@@ -9,6 +9,7 @@
 #include <qos/profile/profile.h>
 
 #include <net/if.h>
+#include <string.h>
 #include <switch/switch.h>
 
 struct main_options;
@@ -67,7 +68,15 @@ void wanted_make(struct wanted *w, struct daemon_settings *s, const struct main_
                  const struct sw *sw, bool must_exist);
 void wanted_free(struct wanted *w); /* before the settings */
 
-const struct wanted_port *wanted_find_port(const struct wanted *w, const char *name);
+static inline const struct wanted_port *
+wanted_find_port(const struct wanted *w, const char *name)
+{
+    for (size_t i = 0; i < w->n_ports; i++)
+        if (!strcmp(w->ports[i].name, name))
+            return &w->ports[i];
+    return NULL;
+}
+
 bool wanted_is_local(const struct wanted *w, const char *name, size_t n); /* the local port's */
 bool wanted_has_files(const struct wanted *w, const char *files);
 const struct wanted_queues *wanted_find_queues(const struct wanted *w, const char *port);
