@@ -253,10 +253,12 @@ count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const st
     }
 }
 
-/* Edits, and outputs but the last op. */
-static __noinline int
-run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op)
+/* Edits, and outputs but the last op.  Not static, as ofqos_next_layer: of an entry's ops it is verified once. */
+__noinline int
+ofqos_run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_op *op)
 {
+    if (!at || !op)
+        return 0;
     __u32 arg = op->arg, v6 = where_is_v6(at->where);
     __u64 value = op->value;
     int err;
@@ -316,7 +318,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
             skb->priority = op->value;
             return bpf_redirect(op->arg, 0);
         }
-        if (run_op(skb, &cpu->at, op)) {
+        if (ofqos_run_op(skb, &cpu->at, op)) {
             COUNT(cpu, failed);
             if (!is_output(op)) /* other ports may take it */
                 return TC_ACT_SHOT;
