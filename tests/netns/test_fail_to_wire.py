@@ -238,7 +238,7 @@ def test_queues_stay(topo, wires, end):
         before = packets_of(topo, 10)
         pass_once(wires[1], wires[2], 50)
         assert packets_of(topo, 10) == before + 50
-        strange = eth(b'\1' * 60, ethertype=0x88b5)
+        strange = eth(b'\1' * 60, ethertype=60)        # a length: 802.3, which no entry is for
         wires[1].send(strange)
         assert wires[2].recv(wanted=lambda f: f == strange)
         assert packets_of(topo, 10) == before + 50
