@@ -36,7 +36,7 @@ move(struct sw_offload *f, const struct sw_port *p)
 }
 
 static enum port_growth
-step(struct sw_offload *f, const struct sw_port *p, bool may_begin)
+step(struct sw_offload *f, const struct sw_port *p)
 {
     enum port_growth g = port_growth(p->port);
     if (g == PORT_GROWTH_MADE && move(f, p))
@@ -45,9 +45,18 @@ step(struct sw_offload *f, const struct sw_port *p, bool may_begin)
         offload_port_moved(f->o, p->link.ifindex);
     if (g == PORT_GROWTH_DRAINS)
         worker_wake_all(&f->sw->dp);
-    if (g == PORT_GROWTH_NONE && may_begin && port_is_to_grow(p->port))
-        g = begin(p);
     return g;
+}
+
+/* growing: ports that already grow. */
+static unsigned
+begin_some(struct sw_offload *f, unsigned growing)
+{
+    uint32_t no = 0;
+    for (const struct sw_port *p; growing < AT_ONCE && (p = sw_ports_next(f->sw, no)); no = p->no)
+        if (p->port && port_growth(p->port) == PORT_GROWTH_NONE && port_is_to_grow(p->port))
+            growing += begin(p) == PORT_GROWTH_WAITS;
+    return growing;
 }
 
 void
@@ -61,10 +70,11 @@ offload_grow(struct sw_offload *f)
         if (!p->port)
             continue;
         filling |= look && port_is_filling(p->port);
-        enum port_growth g = step(f, p, growing < AT_ONCE);
+        enum port_growth g = step(f, p);
         growing += g == PORT_GROWTH_WAITS || g == PORT_GROWTH_DRAINS;
         filling |= g == PORT_GROWTH_MADE;
     }
+    growing = begin_some(f, growing);
     if (look)
         f->filled = now;
     if (growing)

@@ -128,7 +128,7 @@ report_all(struct sw *sw)
     uint32_t no = 0;
     bool any = false;
     for (struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no) {
-        if (!p->link_event || !p->port || p->link_reported)
+        if (!p->link_event || !p->port || p->link_reported || sw_port_queues_returns(sw, p))
             continue;
         report(sw, p);
         any = true;

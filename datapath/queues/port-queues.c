@@ -220,6 +220,12 @@ sw_port_queues_busy(const struct sw *sw)
     return sw->catch_up->task.tasks || sw->catch_up->planned;
 }
 
+bool
+sw_port_queues_returns(const struct sw *sw, const struct sw_port *p)
+{
+    return sw_port_queues_busy(sw) && sw->catch_up->back && sw->catch_up->p == p;
+}
+
 int
 sw_port_queues_init(struct sw *sw)
 {

@@ -125,7 +125,8 @@ ELSEWHERE = {
     'docs/how-to/subscribers.md': {
         "An-ISP's-customers": 'tests/netns/test_shaper.py', 'Behind-PPPoE-and-MPLS': 'tests/netns/test_inside.py',
         'While-the-switch-is-down': 'tests/netns/test_fail_to_wire.py'},
-    'docs/how-to/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py'},
+    'docs/how-to/evaluate.md': {'Measure-it-beside-the-Linux-bridge': 'tests/netns/test_walks.py'},
+    'docs/how-to/tenants.md': {"The-tenant's-own-door": 'tests/netns/test_tenants.py', 'Inside-a-pod': 'tests/netns/test_cni_tenants.py'},
     'docs/how-to/tls.md': {'TLS': 'tests/netns/test_tls.py'},
     'docs/how-to/trace.md': {'An-example': 'tests/netns/test_trace.py', 'A-mistake': 'tests/netns/test_trace.py'},
     'docs/how-to/vlans.md': {'Access-ports-and-trunks': 'tests/netns/test_vlans.py'},

@@ -11,6 +11,7 @@ from support import of13, qosmsg as q, tc
 from support.load import comes_to
 from support.of13 import apply_actions, goto_table, match, output, set_queue
 from support.topo import Switch, Topology, eth, inside, sh, udp4, udp_frame
+from support.wait import until
 from test_packets import transfer
 
 MBIT = 1_000_000
@@ -385,6 +386,7 @@ def test_the_port_goes_and_returns():
             while conn.ports()[1]['state'] & 1:
                 assert time.monotonic() < deadline, 'the port has not come back'
                 time.sleep(0.05)
+            until(lambda: shaper(ns, 1) in interfaces(ns) and 1 in tc.classes(ns, shaper(ns, 1)), 'its queues are back')
             before = packets(ns, 1, 1)
             with topo.host(1) as one:
                 one.send(udp_frame(2))

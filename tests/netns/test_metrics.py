@@ -14,7 +14,7 @@ def metrics(switch):
     """{(name, labels that matter): value}"""
     found = {}
     for family in json.loads(switch.dpctl('--json', 'metrics').stdout):
-        for sample in family['samples']:
+        for sample in family['samples'] if family['type'] != 'histogram' else ():
             labels = {k: v for k, v in sample['labels'].items() if k not in ('dp', 'name')}
             found[family['name'], tuple(labels.values())] = sample['value']
     return found

@@ -148,7 +148,7 @@ def test_reasons_of_packets(switch, conn):
     conn.flow(apply_actions(output(2)))
     assert verdict(conn, frame(1)) == (1, '')
     assert verdict(conn, frame(1, 1600)) == (0, 'too_long')
-    assert verdict(conn, eth(b'\0' * 60, ethertype=0x88b5)) == (0, 'kind')
+    assert verdict(conn, eth(b'\0' * 60, ethertype=60)) == (0, 'kind')       # a length: 802.3
     said = switch.dpctl('trace', 'in_port=1,eth_type=0x800').stdout
     assert '\nthe kernel can handle such packets by itself\n' in said
 

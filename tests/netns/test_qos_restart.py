@@ -298,7 +298,7 @@ def test_an_interface_gets_its_tree_back(topo, ns):
             assert asked_for(conn) == config
             add_interface(topo)
             until(lambda: not conn.ports()[2]['state'] & PS_LINK_DOWN, 'the port up')
-            assert kernel(ns) == before
+            until(lambda: kernel(ns) == before, 'its queues as they were')
             assert asked_for(conn) == config
             with topo.host(1) as a, topo.host(2) as b:
                 a.send(FRAME)

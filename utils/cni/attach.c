@@ -37,7 +37,7 @@ static int
 remove_port(struct cni *c, struct node_switch *s, const char *host)
 {
     uint32_t no = 0;
-    if (s && rules_del(c, s, host))
+    if (s && (port_settle(c, s) || rules_del(c, s, host)))
         return -1;
     int found = s ? port_find(c, s, host, &no) : 0;
     return found > 0 && port_del(c, s, no) ? -1 : found;

@@ -2,6 +2,7 @@
 #include "node.h"
 #include "rules.h"
 
+#include <core/ask.h>
 #include <core/change.h>
 #include <core/ports.h>
 
@@ -60,6 +61,16 @@ port_named(const struct of_list *ports, const char *name)
             return p;
     }
     return NULL;
+}
+
+/* What asks the kernel is carried out in order, whoever wants it; the ports' statistics do, too. */
+int
+port_settle(struct cni *c, struct node_switch *s)
+{
+    struct of_list all;
+    return ask_list(&s->c, OFPMP_PORT_STATS, NULL, &all)
+               ? node_refused(c, s, "asking for", "the ports' statistics")
+               : 0;
 }
 
 int

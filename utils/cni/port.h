@@ -12,6 +12,8 @@ struct result;
 int port_open_switch(struct cni *c, unsigned code, struct node_switch **out);
 void port_close_switch(struct node_switch *s);
 
+/* When it returns, the switch has carried out what processes asked of it that have been killed since. */
+int port_settle(struct cni *c, struct node_switch *s);
 /* The port that has the interface.  1: there is one; 0: none; -1. */
 int port_find(struct cni *c, struct node_switch *s, const char *name, uint32_t *no);
 

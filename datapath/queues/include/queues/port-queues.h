@@ -17,6 +17,8 @@ void sw_port_queues_back(struct sw *sw, struct sw_port *p,
                          void (*made)(struct sw *sw, struct sw_port *p));
 /* Whether the last of these is not over. */
 bool sw_port_queues_busy(const struct sw *sw);
+/* Whether the port's are being made anew: it is not back before. */
+bool sw_port_queues_returns(const struct sw *sw, const struct sw_port *p);
 /* The link has another speed or MTU. */
 void sw_port_queues_update(struct sw *sw, struct sw_port *p);
 
