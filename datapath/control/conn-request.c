@@ -211,6 +211,7 @@ deferred_copy_end(struct deferred_copy *r)
     r->c->kept = false;
     if (r->c->deferred == &r->d) /* its handler may have deferred the rest */
         deferred_end(&r->d);
+    r->c->held = false; /* what follows is asked again; nothing need have been unlocked */
     conn_flush_later(r->c);
     of_arena_free(&r->arena);
     free(r);

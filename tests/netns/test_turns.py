@@ -82,3 +82,13 @@ def test_what_was_read_ends_with_a_change(conns, queues):
         assert [len(conn.queue_stats(2)) for conn in conns[:2]] == [n, n]
     q.send(conns[0], q.NATIVE, q.clear(2))
     assert not conns[0].queue_stats(2)
+
+
+def test_what_follows_is_answered_too(switch):
+    """Reading ports asks the kernel, and locks nothing that others could wait for."""
+    ports = of13.message(of13.MULTIPART_REQUEST, struct.pack('!HH4xI4x', of13.MP_PORT_STATS, 0, of13.P_ANY), 1)
+    with switch.connect(timeout=LIMIT) as conn:
+        for _ in range(20):
+            conn.send_raw(ports + of13.message(of13.BARRIER_REQUEST, b'', 2))
+            answer(conn)
+            assert conn.recv(LIMIT).type == of13.BARRIER_REPLY
