@@ -182,6 +182,8 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
                             .inside = inside(sw, p->name),
                             .fanout = sw->opt.fanout};
     snprintf(c.name, sizeof c.name, "%s", p->name);
+    if (!made) /* what comes meanwhile of the interface that it had is not of this one */
+        p->link.ifindex = link.ifindex;
     err = port_open(&c, &p->port, why, why_len);
     if (err) {
         sw_port_disown(p);

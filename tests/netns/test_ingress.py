@@ -386,7 +386,8 @@ def test_the_port_goes_and_returns():
             while conn.ports()[1]['state'] & 1:
                 assert time.monotonic() < deadline, 'the port has not come back'
                 time.sleep(0.05)
-            until(lambda: shaper(ns, 1) in interfaces(ns) and 1 in tc.classes(ns, shaper(ns, 1)), 'its queues are back')
+            until(lambda: switch.output().count('the interface is back'), 'its queues are back')
+            assert switch.output().count('the interface is gone') == 1
             before = packets(ns, 1, 1)
             with topo.host(1) as one:
                 one.send(udp_frame(2))
