@@ -150,7 +150,8 @@ lose(struct sw *sw, struct sw_port *p)
                 p->no == OFPP_LOCAL ? "" : "; the port waits for one of this name");
     qos_port_absent(sw->qos, p->no);
     sw_port_detach(sw, p);
-    p->link_gone = false; /* that event may have come meanwhile; the next interface is another one */
+    p->link_gone =
+        false; /* that event may have come meanwhile; the next interface is another one */
     if (!p->link_reported || p->link.flags)
         report_loss(sw, p);
     sw_qos_notify_interface(sw, &before, false);

@@ -14,7 +14,7 @@
 
 /* Of a histogram: how many took at most each of OFP_LATENCY_BOUNDS, or longer than all; then their sum. */
 #define METRICS_HISTOGRAM_VALUES (OFP_LATENCY_BOUNDS_N + 2)
-#define METRICS_HISTOGRAMS       1000 /* queues: a switch that has more is told without */
+#define METRICS_HISTOGRAMS       100 /* queues: a switch that has more is told without */
 
 enum metrics_type { METRICS_COUNTER, METRICS_GAUGE, METRICS_INFO, METRICS_HISTOGRAM };
 

@@ -25,7 +25,7 @@ _FLAGS, _MISSED, _LENDED, _BORROWED, _BACKLOGGED, _BELOW, _SERVED_NUMBERS = 0, 1
 _RATED, _LENDS = 1, 2
 _PARTS = frozenset(('prio', 'ets', 'cake', 'mq', 'mqprio', 'taprio'))      # as a root: their bands are queues
 _MOST = 150_000                                 # entries of a dump: more than there are queues with their schedulers
-MOST_HISTOGRAMS = 1000                          # queues with them
+MOST_HISTOGRAMS = 100                           # queues with them
 _DEPTH = 16                                     # the kernel's trees have 8 levels at most
 
 Key = Tuple[int, str, int]                      # port, direction, class
