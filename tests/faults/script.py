@@ -2,6 +2,7 @@
 """The requests that tests/faults/run makes fail, and what the switch has besides."""
 import socket
 import struct
+import time
 
 from support import of13, qosmsg as q, tc
 from support.bundle import Bundle, answers
@@ -123,8 +124,17 @@ def second(stage):
         return type(error).__name__
 
 
+def settle(conn):
+    """The configuration's rules follow its queues, which a thread makes: until nothing has changed for a moment"""
+    last, now = None, len(conn.flows())
+    while now != last:
+        time.sleep(0.05)
+        last, now = now, len(conn.flows())
+
+
 def snapshot(stage):
     conn, ns = stage.conn, stage.topo.switch_ns
+    settle(conn)
     flows = sorted((f['table_id'], f['priority'], f['cookie'], f['match'].items().__repr__(),
                     repr(f['instructions'])) for f in conn.flows())
     return {'flows': flows,

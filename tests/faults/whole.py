@@ -40,22 +40,7 @@ def reload(version):
     def do(stage):
         script.write_conf(stage, version)
         script.own(script.RELOAD)(stage)
-        settle(stage)
     return do
-
-
-def settle(stage):
-    """Rules follow their queues, which a thread makes: until nothing has changed for a moment"""
-    last, deadline = None, time.monotonic() + PATIENCE
-    while time.monotonic() < deadline and stage.alive():
-        time.sleep(0.1)
-        try:
-            now = len(stage.conn.flows())
-        except (OSError, AssertionError):       # the fault was this connection's
-            return
-        if now == last:
-            return
-        last = now
 
 
 FEW = 20                                        # lines of a kind that are written at once (daemon/log.c)
@@ -70,7 +55,6 @@ def hang_up(version):
         stage.switch.process.send_signal(signal.SIGHUP)
         stage.again()
         stage.again()
-        settle(stage)
         said = stage.said(seen)
         if f'{stage.conf}: read again' in said or not stage.faults.fired:
             return
