@@ -41,7 +41,11 @@ deferred_error(const struct deferred *d, int err)
 void
 deferred_end(struct deferred *d)
 {
-    if (d->conn)
-        d->conn->deferred = NULL;
+    struct conn *c = d->conn;
     d->conn = NULL;
+    if (!c)
+        return;
+    c->deferred = NULL;
+    c->held = false; /* nothing need have been unlocked */
+    conn_flush_later(c);
 }

@@ -35,7 +35,7 @@ const char *deferred_peer(const struct deferred *d);
 /* Answers with what a handler would return: an OpenFlow error, -errno, or 0: nothing. */
 void deferred_error(const struct deferred *d, int err);
 
-/* After the answer.  The connection's next requests are handled after channel_go_on. */
+/* After the answer.  The connection's next requests get their turn at the end of the loop's, whatever is unlocked. */
 void deferred_end(struct deferred *d);
 
 #endif
