@@ -11,7 +11,6 @@
 #define HEAD_LEN    8 /* bundle id, type, flags */
 #define FIRST_CHUNK ((size_t)4 << 10)
 #define CHUNK       ((size_t)1 << 20)
-#define ARENA_MAX   (32u << 20)
 
 struct chunk {
     struct chunk *next;
@@ -49,7 +48,7 @@ bundle_room_init(struct bundle_room *r, struct loop *loop, const struct bundle_o
     *r = (struct bundle_room){.loop = loop, .ops = ops, .ctx = ctx, .max = BUNDLE_TOTAL_MAX};
     if (part < r->max)
         r->max = (size_t)part;
-    of_arena_init(&r->arena, ARENA_MAX);
+    of_arena_init(&r->arena, OF_ARENA_MESSAGE);
 }
 
 void

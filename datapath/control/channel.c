@@ -6,8 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ARENA_MAX (32u << 20) /* more than any request decodes to that passes the checks */
-
 /* Runs the connections on the flush list.  Those that come back onto it meanwhile wait for the next
  * turn. */
 static void
@@ -32,7 +30,7 @@ channel_new(struct channel **out, struct loop *loop, const struct channel_ops *o
     ch->opt = (struct channel_options)CHANNEL_OPTIONS_DEFAULT;
     ch->scratch = of_wr_grow(OF_MSG_MAX);
     ch->door_scratch = of_wr_grow(OF_MSG_MAX);
-    of_arena_init(&ch->arena, ARENA_MAX);
+    of_arena_init(&ch->arena, OF_ARENA_MESSAGE);
     int err = loop_timer_new(loop, flush_all, ch, &ch->flush_timer);
     if (!err)
         err = loop_timer_new(loop, channel_packet_ins_due, ch, &ch->packet_in_timer);

@@ -9,8 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ARENA_MAX  (32u << 20) /* more than any request decodes to that passes the checks */
-#define ARENA_KEEP (1u << 20)  /* more than this is given back after the message */
+#define ARENA_KEEP (1u << 20) /* more than this is given back after the message */
 
 #define MP_HEADER_LEN (OFP_HEADER_LEN + 8)
 
@@ -64,7 +63,7 @@ defer_copy(struct conn *c, const struct of_msg *m, struct of_bytes body)
     if (!r)
         return -ENOMEM;
     *r = (struct deferred_copy){.c = c, .m = *m};
-    of_arena_init(&r->arena, ARENA_MAX);
+    of_arena_init(&r->arena, OF_ARENA_MESSAGE);
     memcpy(r->bytes, m->raw.p, m->raw.n);
     r->m.raw.p = r->bytes;
     if (body.p)
@@ -211,8 +210,7 @@ deferred_copy_end(struct deferred_copy *r)
     r->c->kept = false;
     if (r->c->deferred == &r->d) /* its handler may have deferred the rest */
         deferred_end(&r->d);
-    r->c->held = false; /* what follows is asked again; nothing need have been unlocked */
-    conn_flush_later(r->c);
+    conn_flush_later(r->c); /* closes it, if it waited for that */
     of_arena_free(&r->arena);
     free(r);
 }

@@ -34,8 +34,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ARENA_MAX (32u << 20) /* more than any message decodes to that passes the checks */
-
 struct commit {
     struct task task;
     struct sw *sw;
@@ -433,7 +431,7 @@ commit(void *ctx, struct bundle *b)
                         .bundle = b,
                         .slice = slice_hold(sw_slice_of(bundle_request(b)->conn)),
                         .asks_kernel = bundle_has(b, BUNDLE_QUEUES) || bundle_has(b, BUNDLE_PORTS)};
-    of_arena_init(&k->arena, ARENA_MAX);
+    of_arena_init(&k->arena, OF_ARENA_MESSAGE);
     if (k->asks_kernel)
         qos_begin(sw->qos);
     if (task_start(sw->tasks, &k->task, k->asks_kernel ? &kernel : &tables, k))

@@ -20,8 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define ARENA_MAX (32u << 20) /* of one message */
-
 /* ------------------------------------------------------------------ the file */
 
 int
@@ -118,7 +116,7 @@ each_message(struct sw *sw, struct of_bytes state, bool ports, load_fn *load, ch
     struct of_bytes raw;
     size_t at = 0;
     int err = 0;
-    of_arena_init(&arena, ARENA_MAX);
+    of_arena_init(&arena, OF_ARENA_MESSAGE);
     for (unsigned i = 1; !err && of_state_next(state, &at, &raw); i++) {
         struct of_msg m;
         if (raw.p[1] == OFPT_EXPERIMENTER || (raw.p[1] == OFPT_PORT_MOD) != ports)
@@ -200,7 +198,7 @@ read_queues(struct of_bytes state, struct queues *q, char *why, size_t n)
     struct of_msg m;
     size_t at = 0;
     int err = 0;
-    of_arena_init(&arena, ARENA_MAX);
+    of_arena_init(&arena, OF_ARENA_MESSAGE);
     while (!err && of_state_next(state, &at, &raw)) {
         if (raw.p[1] != OFPT_EXPERIMENTER)
             continue;

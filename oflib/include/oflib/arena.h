@@ -21,6 +21,9 @@ struct of_arena {
     bool refused;                  /* something was, since init or reset */
 };
 
+#define OF_ARENA_MESSAGE                                                                           \
+    (32u << 20) /* more than any message decodes to that passes the decoder's checks */
+
 void of_arena_init(struct of_arena *a, size_t max);
 void of_arena_free(struct of_arena *a);
 
