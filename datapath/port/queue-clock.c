@@ -7,11 +7,12 @@
  * matter how late that is.  The packet carries its wish as ancillary data, so others cost nothing. */
 #include "backend.h"
 
+#include <shared/clock.h>
+
 #include <errno.h>
 #include <linux/errqueue.h>
 #include <linux/net_tstamp.h>
 #include <string.h>
-#include <time.h>
 
 #define QUEUE_NS     (10 * UINT64_C(1000000))
 #define WORKER_NS    UINT64_C(1000000)
@@ -37,15 +38,7 @@ queue_clock_open(int fd)
 static uint64_t
 ns_of(const struct timespec *t)
 {
-    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_nsec;
-}
-
-static uint64_t
-clock_ns(clockid_t clock)
-{
-    struct timespec t = {0};
-    clock_gettime(clock, &t);
-    return ns_of(&t);
+    return (uint64_t)t->tv_sec * NS_PER_S + (uint64_t)t->tv_nsec;
 }
 
 /* ------------------------------------------------------------------ stamps */
@@ -66,7 +59,7 @@ take_sent(struct queue_clock *c, const struct stamp *s)
     if (i == c->n || s->ns < c->under_way[i].ns)
         return;
     uint64_t us = (s->ns - c->under_way[i].ns) / 1000;
-    uint32_t now = (uint32_t)(clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000);
+    uint32_t now = (uint32_t)(clock_ns_of(CLOCK_MONOTONIC_COARSE) / 1000000);
     store_relaxed(&c->last, (uint64_t)now << 32 | (us < UINT32_MAX ? us : UINT32_MAX - 1));
     c->n -= i + 1;
     memmove(c->under_way, c->under_way + i + 1, c->n * sizeof *c->under_way);
@@ -125,7 +118,7 @@ queue_clock_due(struct port_io *w, struct queue_clock *c, int fd)
     struct stamp s;
     if (!load_relaxed(&on))
         return false;
-    uint64_t now = clock_ns(CLOCK_MONOTONIC_COARSE);
+    uint64_t now = clock_ns_of(CLOCK_MONOTONIC_COARSE);
     if (now < c->next || now < w->clock_next)
         return false;
     c->next = now + QUEUE_NS;
@@ -158,7 +151,7 @@ queue_clock_ask(struct mmsghdr *m, union tx_control *room)
 bool
 port_queue_waited(const struct port *p, uint32_t queue, uint32_t *us)
 {
-    uint32_t now = (uint32_t)(clock_ns(CLOCK_MONOTONIC_COARSE) / 1000000), best = UINT32_MAX;
+    uint32_t now = (uint32_t)(clock_ns_of(CLOCK_MONOTONIC_COARSE) / 1000000), best = UINT32_MAX;
     if (!queue || queue > OFP_QOS_QUEUE_MAX)
         return false;
     for (unsigned i = 0; i < p->n_workers; i++) {
