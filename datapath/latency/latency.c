@@ -292,9 +292,16 @@ latency_forget_port(struct latency *l, uint32_t port_no)
 
 /* ------------------------------------------------------------------ one by one */
 
+static bool
+is_asked(const struct latency_key *k, uint32_t port_no, uint32_t class_id)
+{
+    return (port_no == UINT32_MAX || k->port_no == port_no) &&
+           (class_id == UINT32_MAX || k->class_id == class_id);
+}
+
 int
-latency_recent(struct latency *l, uint32_t port_no, uint64_t after, latency_recent_fn *fn,
-               void *ctx)
+latency_recent(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t after,
+               latency_recent_fn *fn, void *ctx)
 {
     if (!l->recent)
         l->recent = calloc(LATENCY_RECENT, sizeof *l->recent);
@@ -303,7 +310,7 @@ latency_recent(struct latency *l, uint32_t port_no, uint64_t after, latency_rece
     uint64_t least = l->n_recent > LATENCY_RECENT ? l->n_recent - LATENCY_RECENT : 0;
     for (uint64_t i = after > least ? after : least; i < l->n_recent; i++) {
         const struct latency_round_trip *r = &l->recent[i % LATENCY_RECENT];
-        if (port_no == UINT32_MAX || r->key.port_no == port_no)
+        if (is_asked(&r->key, port_no, class_id))
             fn(ctx, r);
     }
     return 0;
@@ -333,8 +340,7 @@ latency_each(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t no
         return -ENOMEM;
     for (unsigned i = 0; i < BUCKETS; i++)
         for (struct series *s = l->bucket[i]; s; s = s->next)
-            if ((port_no == UINT32_MAX || s->key.port_no == port_no) &&
-                (class_id == UINT32_MAX || s->key.class_id == class_id))
+            if (is_asked(&s->key, port_no, class_id))
                 v[n++] = s;
     if (n)
         qsort(v, n, sizeof(struct series *), by_place);

@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* QOS_LATENCY (docs/reference/qos-extension.md) and HISTOGRAMS (docs/reference/extensions.md): how long packets take,
- * by queue. */
+/* How long packets take: by queue QOS_LATENCY (docs/reference/qos-extension.md) and HISTOGRAMS, one by one ROUND_TRIPS
+ * (docs/reference/extensions.md). */
 #include "qos-request.h"
 #include <admission/request.h>
 
 #include <queues/latency.h>
 #include <queues/service.h>
+
+/* A request, and what is answered. */
+struct answer {
+    struct sw *sw;
+    const struct slice *slice;
+    struct of_wr w;
+    struct of_bytes asked; /* port, class, and what only some requests have */
+    uint32_t port_no, class_id;
+    uint64_t now;
+};
+
+static bool
+may_see(const struct answer *a, const struct latency_key *k)
+{
+    return slice_has_queue(a->slice, k->port_no, k->class_id);
+}
+
+/* ------------------------------------------------------------------ by queue */
+
+static int
+each_queue(struct answer *a, latency_fn *put)
+{
+    struct latency *store = sw_latency(a->sw);
+    int err = sw_service_ask(a->sw);
+    return err || !store ? err : latency_each(store, a->port_no, a->class_id, a->now, put, a);
+}
 
 static void
 put_figures(struct of_wr *w, const struct latency_figures *f)
@@ -19,9 +45,9 @@ put_figures(struct of_wr *w, const struct latency_figures *f)
 static void
 put_queue(void *ctx, const struct latency_view *v)
 {
-    struct sliced_dump *d = ctx;
-    struct of_wr *w = &d->w;
-    if (!slice_has_queue(d->slice, v->key.port_no, v->key.class_id))
+    struct answer *a = ctx;
+    struct of_wr *w = &a->w;
+    if (!may_see(a, &v->key))
         return;
     of_wr16(w, OFP_LATENCY_LEN);
     of_wr8(w, v->key.in);
@@ -38,13 +64,25 @@ put_queue(void *ctx, const struct latency_view *v)
     put_figures(w, &v->delay);
 }
 
+static int
+collect_figures(struct answer *a)
+{
+    return each_queue(a, put_queue);
+}
+
+static size_t
+figures_len(struct of_bytes left)
+{
+    return OFP_LATENCY_LEN;
+}
+
 static void
 put_histograms(void *ctx, const struct latency_view *v)
 {
-    struct sliced_dump *d = ctx;
-    struct of_wr *w = &d->w;
+    struct answer *a = ctx;
+    struct of_wr *w = &a->w;
     const struct latency_histogram *all[] = {v->all_rtt, v->all_delay};
-    if (!slice_has_queue(d->slice, v->key.port_no, v->key.class_id))
+    if (!may_see(a, &v->key))
         return;
     of_wr32(w, v->key.port_no);
     of_wr32(w, v->key.class_id);
@@ -57,10 +95,10 @@ put_histograms(void *ctx, const struct latency_view *v)
             of_wr64(w, all[k]->n[i]);
 }
 
-static size_t
-figures_len(struct of_bytes left)
+static int
+collect_histograms(struct answer *a)
 {
-    return OFP_LATENCY_LEN;
+    return each_queue(a, put_histograms);
 }
 
 static size_t
@@ -69,38 +107,81 @@ histograms_len(struct of_bytes left)
     return OFP_HISTOGRAMS_LEN;
 }
 
+/* ------------------------------------------------------------------ one by one */
+
+static void
+put_round_trip(void *ctx, const struct latency_round_trip *r)
+{
+    struct answer *a = ctx;
+    struct of_wr *w = &a->w;
+    uint64_t age = (a->now - r->at) / 1000;
+    if (!may_see(a, &r->key))
+        return;
+    of_wr64(w, r->number);
+    of_wr32(w, r->key.port_no);
+    of_wr32(w, r->key.class_id);
+    of_wr32(w, r->pair);
+    of_wr32(w, r->us);
+    of_wr32(w, age < UINT32_MAX ? (uint32_t)age : UINT32_MAX);
+    of_wr_add(w, 4);
+}
+
 static int
-answer(struct sw *sw, struct conn *c, const struct of_msg *m, latency_fn *put,
+collect_round_trips(struct answer *a)
+{
+    struct latency *store = sw_latency(a->sw);
+    uint64_t after = of_get64(a->asked.p + 8);
+    return store ? latency_recent(store, a->port_no, a->class_id, after, put_round_trip, a) : 0;
+}
+
+static size_t
+round_trip_len(struct of_bytes left)
+{
+    return OFP_ROUND_TRIP_LEN;
+}
+
+/* ------------------------------------------------------------------ requests */
+
+static int
+answer(struct sw *sw, struct conn *c, const struct of_msg *m, int collect(struct answer *a),
        size_t entry_len(struct of_bytes left))
 {
-    const struct of_mp_experimenter *q = m->body;
-    uint32_t port_no = of_get32(q->data.p), class_id = of_get32(q->data.p + 4);
-    struct sliced_dump d = {sw_slice_of(c), of_wr_grow(64u << 20)};
+    const struct of_bytes asked = ((const struct of_mp_experimenter *)m->body)->data;
+    struct answer a = {.sw = sw,
+                       .slice = sw_slice_of(c),
+                       .w = of_wr_grow(64u << 20),
+                       .asked = asked,
+                       .port_no = of_get32(asked.p),
+                       .class_id = of_get32(asked.p + 4),
+                       .now = loop_clock()};
     struct qos_error e = {0};
-    struct latency *store = sw_latency(sw);
-    if (port_no != OFPP_ANY && !sw_ports_find(sw, port_no)) {
-        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)port_no);
+    if (a.port_no != OFPP_ANY && !sw_ports_find(sw, a.port_no)) {
+        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)a.port_no);
         return sw_qos_refuse(c, m, &e);
     }
-    e.err = sw_service_ask(sw);
-    if (!e.err && store)
-        e.err = latency_each(store, port_no, class_id, loop_clock(), put, &d);
+    e.err = collect(&a);
     if (!e.err)
-        return conn_dump_encoded(c, m, &d.w, entry_len);
-    of_wr_free(&d.w);
+        return conn_dump_encoded(c, m, &a.w, entry_len);
+    of_wr_free(&a.w);
     return sw_qos_refuse(c, m, &e);
 }
 
 static int
 handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return answer(sw, c, m, put_queue, figures_len);
+    return answer(sw, c, m, collect_figures, figures_len);
 }
 
 static int
 handle_histograms(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return answer(sw, c, m, put_histograms, histograms_len);
+    return answer(sw, c, m, collect_histograms, histograms_len);
+}
+
+static int
+handle_round_trips(struct sw *sw, struct conn *c, const struct of_msg *m)
+{
+    return answer(sw, c, m, collect_round_trips, round_trip_len);
 }
 
 const struct request request_qos_latency = {.access = ACCESS_READ,
@@ -118,3 +199,10 @@ const struct request request_histograms = {.access = ACCESS_READ,
                                            .least = 8,
                                            .most = 8,
                                            .run = handle_histograms};
+
+const struct request request_round_trips = {.access = ACCESS_READ,
+                                            .slice = may_ask_queues,
+                                            .needs = QUEUES,
+                                            .least = 16,
+                                            .most = 16,
+                                            .run = handle_round_trips};

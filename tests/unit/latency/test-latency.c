@@ -157,11 +157,17 @@ tell(void *ctx, const struct latency_round_trip *r)
 }
 
 static struct told
-recent(struct latency *l, uint32_t port_no, uint64_t after)
+recent_of(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t after)
 {
     struct told t = {0};
-    assert_int_equal(latency_recent(l, port_no, after, tell, &t), 0);
+    assert_int_equal(latency_recent(l, port_no, class_id, after, tell, &t), 0);
     return t;
+}
+
+static struct told
+recent(struct latency *l, uint32_t port_no, uint64_t after)
+{
+    return recent_of(l, port_no, UINT32_MAX, after);
 }
 
 static void
@@ -178,6 +184,8 @@ one_by_one(void **state)
     assert_int_equal(all.us, 200);
     assert_int_equal(one.n, 1);
     assert_int_equal(one.pair, 7);
+    assert_int_equal(recent_of(l, other.port_no, other.class_id, 0).pair, 8);
+    assert_int_equal(recent_of(l, UINT32_MAX, other.class_id + 1, 0).n, 0);
     assert_int_equal(recent(l, UINT32_MAX, all.last).n, 0);
     assert_int_equal(recent(l, UINT32_MAX, UINT64_MAX).n, 0);
     for (unsigned i = 0; i < LATENCY_RECENT; i++)

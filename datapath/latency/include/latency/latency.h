@@ -85,11 +85,11 @@ struct latency_round_trip {
     uint32_t us, pair;
 };
 
-/* Calls fn for those of a port (UINT32_MAX: of all) with a number above `after`, oldest first, as far back as
- * LATENCY_RECENT.  They are kept from the first call on.  0 or -ENOMEM. */
+/* Calls fn for those with a number above `after`, oldest first, as far back as LATENCY_RECENT.  port_no, class_id:
+ * UINT32_MAX: all.  They are kept from the first call on.  0 or -ENOMEM. */
 typedef void latency_recent_fn(void *ctx, const struct latency_round_trip *r);
-int latency_recent(struct latency *l, uint32_t port_no, uint64_t after, latency_recent_fn *fn,
-                   void *ctx);
+int latency_recent(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t after,
+                   latency_recent_fn *fn, void *ctx);
 
 /* The p-th percentile (nearest rank) of n values, which it sorts.  LATENCY_NONE: n is 0. */
 uint32_t latency_percentile(uint32_t *v, size_t n, unsigned p);
