@@ -226,21 +226,6 @@ take_latency(struct metrics *m, const struct queue_latency *l)
     take_time(v, QUEUE_DELAY_P99, l->wait.p99);
 }
 
-/* Not of a switch that knows no such request. */
-static enum status
-collect_latency(struct metrics *m)
-{
-    struct queue_rows rows;
-    bool refused;
-    enum status st =
-        metrics_allow(m, queues_ask_latency(m->c, OFPP_ANY, QOS_ALL_CLASSES, &rows), &refused);
-    for (size_t i = 0; !st && !refused && i < rows.n; i++) {
-        const struct queue_latency l = queues_latency_at(&rows, i);
-        take_latency(m, &l);
-    }
-    return st;
-}
-
 static void
 take_histogram(uint64_t *v, unsigned at, const uint8_t *counts, uint64_t sum)
 {
@@ -250,14 +235,14 @@ take_histogram(uint64_t *v, unsigned at, const uint8_t *counts, uint64_t sum)
     v[OFP_LATENCY_BOUNDS_N + 1] = sum;
 }
 
-/* Likewise; and not of so many queues that nobody could store them. */
+/* Not of a switch that knows no such request. */
 static enum status
 collect_histograms(struct metrics *m)
 {
     struct queue_rows rows;
     bool refused;
     enum status st = metrics_allow(m, queues_ask_histograms(m->c, &rows), &refused);
-    for (size_t i = 0; !st && !refused && rows.n <= METRICS_HISTOGRAMS && i < rows.n; i++) {
+    for (size_t i = 0; !st && !refused && i < rows.n; i++) {
         const uint8_t *p = rows.p + i * OFP_HISTOGRAMS_LEN;
         metrics_label_port(m, of_get32(p));
         metrics_label(m, "direction", p[8] ? "in" : "out");
@@ -269,6 +254,21 @@ collect_histograms(struct metrics *m)
         take_histogram(v, SPREAD_DELAY, p + 32 + 8 * (OFP_LATENCY_BOUNDS_N + 1), of_get64(p + 24));
     }
     return st;
+}
+
+/* Likewise; and no histograms of so many queues that nobody could store them. */
+static enum status
+collect_latency(struct metrics *m)
+{
+    struct queue_rows rows;
+    bool refused;
+    enum status st =
+        metrics_allow(m, queues_ask_latency(m->c, OFPP_ANY, QOS_ALL_CLASSES, &rows), &refused);
+    for (size_t i = 0; !st && !refused && i < rows.n; i++) {
+        const struct queue_latency l = queues_latency_at(&rows, i);
+        take_latency(m, &l);
+    }
+    return st || refused || rows.n > METRICS_HISTOGRAMS ? st : collect_histograms(m);
 }
 
 /* What OFPMP_QUEUE tells; `skip` is a view that has all queues but bands. */
@@ -310,7 +310,6 @@ metrics_collect_queues(struct metrics *m)
         return collect_plain(m, NULL);
     st = take_view(m, &view);
     st = st ? st : collect_latency(m);
-    st = st ? st : collect_histograms(m);
     for (size_t i = 0; i < view.n; i++)
         bands |= qos_sched_parts(view.v[i].entry->config.sched);
     return st || !bands ? st : collect_plain(m, &view);
