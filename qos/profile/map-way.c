@@ -70,14 +70,14 @@ qos_map_then(struct of_parse *p, const struct of_flow_stats *f)
     return *then ? of_arena_text(p->arena, then, strlen(then)) : NULL;
 }
 
-/* The present way of the packets of the table's maps, as a then=; beside a controller, that of the set's. */
-static const char *
-present_then(struct of_parse *p, const struct qos_map *m, const struct of_list *table)
+const char *
+qos_map_present(struct of_parse *p, const struct qos_map *m, const struct of_list *flows)
 {
-    for (uint32_t i = 0; i < table->n; i++) {
-        const struct of_flow_stats *f = OF_AT(table, i, struct of_flow_stats);
-        if (m->beside ? f->cookie == qos_map_cookie(m->set)
-                      : qos_map_is_miss(f) && (f->cookie & QOS_MAP_COOKIE_MASK) == QOS_MAP_COOKIE)
+    for (uint32_t i = 0; i < flows->n; i++) {
+        const struct of_flow_stats *f = OF_AT(flows, i, struct of_flow_stats);
+        if (f->table_id == m->table &&
+            (m->beside ? f->cookie == qos_map_cookie(m->set)
+                       : qos_map_is_miss(f) && (f->cookie & QOS_MAP_COOKIE_MASK) == QOS_MAP_COOKIE))
             return qos_map_then(p, f);
     }
     return NULL;
@@ -89,7 +89,7 @@ qos_map_way(struct of_parse *p, struct qos_map *m, const struct of_list *table)
     char then[16];
     int err = 0;
     if (!m->then)
-        m->then = present_then(p, m, table);
+        m->then = qos_map_present(p, m, table);
     if (!m->then) {
         snprintf(then, sizeof then, "goto:%u", m->table + 1u);
         m->then = of_arena_text(p->arena, then, strlen(then));

@@ -30,37 +30,25 @@ add_rules(struct of_parse *p, struct qos_map *m, const struct cni_group *g, uint
     return err ? err : qos_map_rule(p, m, text, false);
 }
 
-/* Where packets go on: as the switch's own map says, NORMAL if it has none. */
-static enum status
-take_way(struct ctx *c, struct qos_map *m)
-{
-    struct of_list all;
-    enum status st = map_flows(c, NULL, &all);
-    const char *then = NULL;
-    for (uint32_t i = 0; !st && !then && i < all.n; i++) {
-        const struct of_flow_stats *f = OF_AT(&all, i, struct of_flow_stats);
-        if (f->table_id == m->table && qos_map_is_miss(f))
-            then = qos_map_then(&c->parse, f);
-    }
-    m->then = then ? then : "normal";
-    return st;
-}
-
-/* The flows that the configuration wants.  Without a flow for other packets, which the table's owner has. */
+/* The flows that the configuration wants.  Without a flow for other packets, which the table's owner has; the groups'
+ * go on as the switch's own map says, to NORMAL if it has none. */
 static enum status
 make_map(struct ctx *c, const struct cni_conf *f, const char *name, uint32_t no,
          const struct result *addresses, struct qos_map *m)
 {
-    struct of_list none = {0};
+    struct of_list all;
     int err = 0;
     qos_map_init(m, name);
-    enum status st = take_way(c, m);
+    enum status st = map_flows(c, NULL, &all);
     if (st)
         return st;
+    m->then = qos_map_present(&c->parse, m, &all);
+    if (!m->then)
+        m->then = "normal";
     for (unsigned i = 0; !err && i < f->n_groups; i++)
         for (unsigned k = 0; !err && k < addresses->n_ips; k++)
             err = add_rules(&c->parse, m, &f->groups[i], no, &addresses->ips[k].address);
-    err = err ? err : qos_map_way(&c->parse, m, &none);
+    err = err ? err : qos_map_way(&c->parse, m, &all);
     return err ? say_parse(c, err) : DPCTL_OK;
 }
 

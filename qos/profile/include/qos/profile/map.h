@@ -74,6 +74,11 @@ int qos_map_words(struct of_parse *p, struct qos_map *m, char *const *words, siz
  * instructions. */
 int qos_map_way(struct of_parse *p, struct qos_map *m, const struct of_list *table);
 
+/* The present way of the packets of the table's maps, as a then=; beside a controller, that of the set's.  NULL: there
+ * is none, or then= can't say it.  `flows`: at least all of the maps in the table. */
+const char *qos_map_present(struct of_parse *p, const struct qos_map *m,
+                            const struct of_list *flows);
+
 /* The table that m->then leads to; -1: none. */
 int qos_map_next(const struct qos_map *m);
 
