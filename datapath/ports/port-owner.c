@@ -164,15 +164,18 @@ sw_port_own(struct sw *sw, struct sw_port *p, const struct qos_link_info *link, 
     char owner[SW_OWNER_LEN];
     struct qos_link_info m;
     int err = link->master ? -EBUSY : 0;
+    *p->master = '\0';
     if (err) {
         name_master(sw, link->master, owner, sizeof owner, &m);
         refuse_master(p, owner, &m, why, why_len);
     }
     if (err && !sw->opt.force)
         return err;
-    if (err)
+    if (err) {
+        snprintf(p->master, sizeof p->master, "%s", owner);
         log_warning(PORT, "port %u (%s): it belongs to %s, too (--force)", (unsigned)p->no, p->name,
                     owner);
+    }
     err = lock(p, link->ifindex, owner, sizeof owner);
     if (err == -EBUSY && sw->opt.force) {
         log_warning(PORT, "port %u (%s): %s has it, too (--force)", (unsigned)p->no, p->name,
@@ -198,32 +201,29 @@ sw_port_disown(struct sw_port *p)
 }
 
 void
-sw_port_own_again(struct sw *sw, const struct sw_port *p, const struct qos_link_info *link)
+sw_port_own_again(struct sw *sw, struct sw_port *p, const struct qos_link_info *link)
 {
-    char owner[SW_OWNER_LEN];
     struct qos_link_info m;
     if (link->master == p->link.master || p->no == OFPP_LOCAL)
         return;
+    *p->master = '\0';
     if (!link->master) {
         log_notice(PORT, "port %u (%s): it belongs to this switch alone again", (unsigned)p->no,
                    p->name);
         return;
     }
-    name_master(sw, link->master, owner, sizeof owner, &m);
+    name_master(sw, link->master, p->master, sizeof p->master, &m);
     log_warning(PORT, "port %u (%s): it belongs to %s now, too, which forwards its packets as well",
-                (unsigned)p->no, p->name, owner);
+                (unsigned)p->no, p->name, p->master);
 }
 
 bool
-sw_port_shared_with(struct sw *sw, const struct sw_port *p, char *out, size_t n)
+sw_port_shared_with(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
 {
-    struct qos_link_info m;
-    if (p->no == OFPP_LOCAL || !p->port)
+    (void)sw;
+    if (!p->port)
         return false;
-    if (p->link.master)
-        name_master(sw, p->link.master, out, n, &m);
-    else
-        snprintf(out, n, "%s", p->rival);
+    snprintf(out, n, "%s", *p->master ? p->master : p->rival);
     return *out;
 }
 

@@ -12,6 +12,6 @@ int sw_port_own(struct sw *sw, struct sw_port *p, const struct qos_link_info *li
 void sw_port_disown(struct sw_port *p);
 
 /* The interface as read again (p->link: as it was): logs a master that it got or lost. */
-void sw_port_own_again(struct sw *sw, const struct sw_port *p, const struct qos_link_info *link);
+void sw_port_own_again(struct sw *sw, struct sw_port *p, const struct qos_link_info *link);
 
 #endif

@@ -103,48 +103,40 @@ put_switch(struct status *s, const struct sw *sw)
     line(s, "memory.limit=%" PRIu64, machine_memory());
 }
 
-/* Only of ports that another program has, too. */
-static void
-put_owners(struct status *s, struct sw *sw)
+/* ------------------------------------------------------------------ of some ports */
+
+static bool
+inside_text(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
 {
-    char owner[SW_OWNER_LEN];
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (sw_port_shared_with(sw, p, owner, sizeof owner))
-            line(s, "port.%u.shared-with=%s", (unsigned)p->no, owner);
+    (void)sw;
+    uint8_t kinds = p->port ? port_inside(p->port) : 0;
+    snprintf(out, n, "%s%s%s", kinds & PACKET_INSIDE_PPPOE ? "pppoe" : "",
+             kinds == (PACKET_INSIDE_PPPOE | PACKET_INSIDE_MPLS) ? ":" : "",
+             kinds & PACKET_INSIDE_MPLS ? "mpls" : "");
+    return kinds;
 }
 
-/* Only of ports that have a wire. */
-static void
-put_wires(struct status *s, const struct sw *sw)
-{
-    char text[SW_WIRE_TEXT];
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (sw_wire_text(sw, p, text, sizeof text))
-            line(s, "port.%u.fail-to-wire=%s", (unsigned)p->no, text);
-}
+/* What is said only of the ports for which it has a text. */
+static const struct of_some {
+    const char *name;
+    bool (*text)(const struct sw *sw, const struct sw_port *p, char *out, size_t n);
+} of_some[] = {
+    {"shared-with", sw_port_shared_with},
+    {"cannot-carry", sw_cutter_loss},
+    {"fail-to-wire", sw_wire_text},
+    {"inside", inside_text},
+};
 
-/* Only of ports that look into something. */
 static void
-put_inside(struct status *s, const struct sw *sw)
+put_some_ports(struct status *s, const struct sw *sw)
 {
-    static const char *const kinds[] = {"", "pppoe", "mpls", "pppoe:mpls"};
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port && port_inside(p->port))
-            line(s, "port.%u.inside=%s", (unsigned)p->no, kinds[port_inside(p->port)]);
-}
-
-/* Only of ports that lose some of what hosts may send. */
-static void
-put_losses(struct status *s, const struct sw *sw)
-{
-    char what[SW_LOSS_LEN];
-    uint32_t no = 0;
-    for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (sw_cutter_loss(sw, p, what, sizeof what))
-            line(s, "port.%u.cannot-carry=%s", (unsigned)p->no, what);
+    char text[SW_LOSS_LEN]; /* the longest */
+    for (size_t i = 0; i < sizeof of_some / sizeof *of_some; i++) {
+        uint32_t no = 0;
+        for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
+            if (of_some[i].text(sw, p, text, sizeof text))
+                line(s, "port.%u.%s=%s", (unsigned)p->no, of_some[i].name, text);
+    }
 }
 
 /* What the switch should do by its configuration, and doesn't. */
@@ -195,10 +187,7 @@ handle_status(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct status s = {.out = of_wr_grow(1u << 20)};
     put_switch(&s, sw);
-    put_owners(&s, sw);
-    put_losses(&s, sw);
-    put_wires(&s, sw);
-    put_inside(&s, sw);
+    put_some_ports(&s, sw);
     put_refused(&s, sw);
     channel_each(sw->channel, put_conn, &s);
     return conn_dump_encoded(c, m, &s.out, line_len);

@@ -53,7 +53,7 @@ void sw_port_read_losses(struct sw *sw, struct sw_port *p);    /* asks the kerne
 struct qos_link_stats sw_port_losses(const struct sw_port *p); /* as last read */
 
 /* Who has the interface besides this switch: "bridge br0", "process 4711 (ofdatapath ...)".  False: nobody. */
-bool sw_port_shared_with(struct sw *sw, const struct sw_port *p, char *out, size_t n);
+bool sw_port_shared_with(const struct sw *sw, const struct sw_port *p, char *out, size_t n);
 /* Other switches may have the interfaces from now on. */
 void sw_ports_disown_all(struct sw *sw);
 /* To be called now and then: forgets those who asked whose the interfaces are. */

@@ -43,7 +43,8 @@ struct sw_port {
     bool has_senders;     /* sockets send what enters by it (megaflow/cut.h) */
     bool loss_said;       /* the log has said what of its super-packets is lost */
     int lock; /* descriptor + 1: says that the interface is ours (port-owner.c); 0: none */
-    char rival[SW_OWNER_LEN]; /* another switch that has the interface, too (--force); "": none */
+    char master[SW_OWNER_LEN]; /* "bridge br-lan", which has the interface, too; "": none */
+    char rival[SW_OWNER_LEN];  /* another switch that has the interface, too (--force); "": none */
     char uncut
         [SW_UNCUT_LEN]; /* why the kernel took no programs for it (megaflow/cut.h); "": it did */
 };
