@@ -6,20 +6,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-int
-worker_stack_run(pthread_t *thread, void *(*run)(void *), void *arg)
-{
-    pthread_attr_t attr;
-    int err = pthread_attr_init(&attr);
-    if (err)
-        return -err;
-    err = pthread_attr_setstacksize(&attr, WORKER_STACK);
-    if (!err)
-        err = pthread_create(thread, &attr, run, arg);
-    pthread_attr_destroy(&attr);
-    return -err;
-}
-
 /* A page that was never touched is not there. */
 static bool
 is_there(uint8_t *page)

@@ -7,6 +7,7 @@
 #include <packet/headers.h>
 #include <shared/clock.h>
 #include <shared/rcu.h>
+#include <shared/thread.h>
 
 #include <errno.h>
 #include <sched.h>
@@ -475,7 +476,7 @@ worker_start(struct dp *dp, unsigned id, int control_fd, struct worker **out)
     if (!err) {
         w->drops = port_io_drops(w->io);
         w->drop_log = port_io_drop_log(w->io);
-        err = worker_stack_run(&w->thread, worker_main, w);
+        err = thread_begin(&w->thread, WORKER_STACK, worker_main, w);
     }
     if (err)
         free_worker(w);

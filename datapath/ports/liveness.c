@@ -9,6 +9,7 @@
 
 #include <daemon/log.h>
 #include <shared/atomics.h>
+#include <shared/thread.h>
 
 #include <errno.h>
 #include <poll.h>
@@ -116,7 +117,7 @@ sw_liveness_start(struct sw *sw)
     if (!err)
         err = -pthread_mutex_init(&l->lock, NULL);
     if (!err)
-        err = worker_stack_run(&l->thread, watch, l);
+        err = thread_begin(&l->thread, WORKER_STACK, watch, l);
     if (!err) {
         sw->liveness = l;
         return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <task/task.h>
 
+#include <shared/thread.h>
+
 #include <errno.h>
-#include <limits.h>
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdlib.h>
 
@@ -183,20 +183,6 @@ run_blocking(void *ctx)
     return NULL;
 }
 
-static int
-begin_thread(struct tasks *q)
-{
-    pthread_attr_t attr;
-    int err = pthread_attr_init(&attr);
-    if (err)
-        return -err;
-    err = pthread_attr_setstacksize(&attr, STACK > PTHREAD_STACK_MIN ? STACK : PTHREAD_STACK_MIN);
-    if (!err)
-        err = pthread_create(&q->thread, &attr, run_blocking, q);
-    pthread_attr_destroy(&attr);
-    return -err;
-}
-
 /* After the call that it is in. */
 static void
 end_thread(struct tasks *q)
@@ -274,7 +260,7 @@ tasks_new(struct loop *loop, void (*unlocked)(void *ctx), void *ctx, struct task
                         .threads = {.turn = 1}};
     sem_init(&q->work, 0, 0);
     int err = loop_timer_new(loop, on_timer, q, &q->timer);
-    err = err ? err : begin_thread(q);
+    err = err ? err : thread_begin(&q->thread, STACK, run_blocking, q);
     if (!err) {
         *out = q;
         return 0;

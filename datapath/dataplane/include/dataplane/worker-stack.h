@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packet worker's stack.  The C library's default is 8 MiB in one and 128 KiB in another, so the
- * size is the switch's own; what the deepest way through groups takes of it is measured by
+/* A packet worker's stack: what the deepest way through groups takes of it is measured by
  * tests/netns/test_groups.py. */
 #ifndef DATAPLANE_WORKER_STACK_H
 #define DATAPLANE_WORKER_STACK_H
@@ -9,9 +8,6 @@
 #include <stddef.h>
 
 #define WORKER_STACK (256u << 10)
-
-/* As pthread_create, with such a stack.  0 or -errno. */
-int worker_stack_run(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* The most that the thread has used so far, in whole pages; 0: unknown. */
 size_t worker_stack_used(pthread_t thread);
