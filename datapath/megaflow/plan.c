@@ -403,7 +403,7 @@ port_bits(const struct offload_plan *p, uint32_t in_port)
     return bits;
 }
 
-/* Whether the programs take such packets (parse_type in offload/bpf/lookup.h). */
+/* Whether the programs take such packets (parse_type in offload/bpf/frame.h). */
 static bool
 is_kernel_kind(const struct dp *dp, const struct flow_key *k)
 {

@@ -194,7 +194,7 @@ behind_labels(const struct packet *p, uint32_t at, uint32_t *header)
 }
 
 /* What the tables see of a frame of this type, and where that begins.  The kernel's programs do the same
- * (offload/bpf/lookup.h). */
+ * (offload/bpf/frame.h). */
 static uint16_t
 look_inside(const struct packet *p, uint16_t type, uint32_t *at)
 {

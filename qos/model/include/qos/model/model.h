@@ -61,9 +61,8 @@ void qos_set_foreign(struct qos *q, enum qos_foreign policy);
 /* A classless scheduler for each class without one: queues and default classes of HTB, HFSC and DRR
  * that requests make or set from now on (NULL: the kernel's own FIFO, as at first).  Its values follow what
  * a class promises (DELAY_US); where the kernel hasn't it, or it can't keep a delay that short, such a class
- * gets a bfifo.  It comes when
- * the class's own scheduler or last child goes, and gives way to them.  Dumps don't list it: its
- * drops and marks are in the class's counters.  Adoption takes a scheduler with its values for it.
+ * gets a bfifo.  It comes when the class's own scheduler or last child goes, and gives way to them.  Dumps don't
+ * list it: its drops and marks are in the class's counters.  Adoption takes a scheduler with its values for it.
  * -EOPNOTSUPP: the kernel hasn't it; -ENOMEM. */
 int qos_set_leaf(struct qos *q, const struct qos_sched *sched, const struct qos_values *config);
 

@@ -29,7 +29,7 @@ int qos_delay_check(const struct qos_values *class, struct qos_error *e);
 /* Why the class can't keep it while others are busy: how long one full frame takes.  Returns buf; "": it can. */
 const char *qos_delay_doubt(const struct qos_values *class, uint32_t mtu, char *buf, size_t n);
 
-/* What it comes to, for people: "at most 11250b wait, ..."; "" without a delay or a rate. */
+/* What it comes to, for people: "fq_codel target=5ms,..., or bfifo limit=11250b; ..."; "" without a delay or a rate. */
 const char *qos_delay_print(const struct qos_values *class, uint32_t mtu, char *buf, size_t n);
 
 #endif
