@@ -6,16 +6,17 @@
 
 #include <errno.h>
 
-#define AT_ONCE 16 /* ports, or as many more: each has a thread meanwhile */
+#define AT_ONCE 16 /* ports: each has a thread meanwhile */
 #define STEP_NS (NS_PER_S / 200)
 
-static enum port_growth
+/* What fails is tried again. */
+static int
 begin(const struct sw_port *p)
 {
-    if (port_grow(p->port))
-        return PORT_GROWTH_NONE; /* it is tried again */
-    log_info(PORT, "port %u (%s): it gets a larger receive ring", (unsigned)p->no, p->name);
-    return PORT_GROWTH_WAITS;
+    int err = port_grow(p->port);
+    if (!err)
+        log_info(PORT, "port %u (%s): it gets a larger receive ring", (unsigned)p->no, p->name);
+    return err;
 }
 
 /* False: not now, as the port's packets don't come by the filter, or never. */
@@ -48,15 +49,20 @@ step(struct sw_offload *f, const struct sw_port *p)
     return g;
 }
 
-/* growing: ports that already grow. */
+/* threads: of ports that already grow.  Returns how many began. */
 static unsigned
-begin_some(struct sw_offload *f, unsigned growing)
+begin_some(struct sw_offload *f, unsigned threads)
 {
+    unsigned begun = 0;
     uint32_t no = 0;
-    for (const struct sw_port *p; growing < AT_ONCE && (p = sw_ports_next(f->sw, no)); no = p->no)
-        if (p->port && port_growth(p->port) == PORT_GROWTH_NONE && port_is_to_grow(p->port))
-            growing += begin(p) == PORT_GROWTH_WAITS;
-    return growing;
+    int err = 0;
+    for (const struct sw_port *p;
+         threads + begun < AT_ONCE && err != -EBUSY && (p = sw_ports_next(f->sw, no)); no = p->no)
+        if (p->port && port_growth(p->port) == PORT_GROWTH_NONE && port_is_to_grow(p->port)) {
+            err = begin(p);
+            begun += !err;
+        }
+    return begun;
 }
 
 void
@@ -64,7 +70,7 @@ offload_grow(struct sw_offload *f)
 {
     uint64_t now = loop_clock();
     bool look = now - f->filled >= OFFLOAD_LOOK_NS, filling = false;
-    unsigned growing = 0;
+    unsigned growing = 0, threads = 0;
     uint32_t no = 0;
     for (const struct sw_port *p; (p = sw_ports_next(f->sw, no)); no = p->no) {
         if (!p->port)
@@ -73,8 +79,9 @@ offload_grow(struct sw_offload *f)
         enum port_growth g = step(f, p);
         growing += g == PORT_GROWTH_WAITS || g == PORT_GROWTH_DRAINS;
         filling |= g == PORT_GROWTH_MADE;
+        threads += g != PORT_GROWTH_NONE;
     }
-    growing = begin_some(f, growing);
+    growing += begin_some(f, threads);
     if (look)
         f->filled = now;
     if (growing)

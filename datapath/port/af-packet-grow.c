@@ -7,7 +7,7 @@
  * way between the two filters: the old socket gets the filter that drops all.  After another one, what
  * the old ring has is the last.
  *
- * A thread makes rings and waits for the kernel, which takes 12 ms each time. */
+ * A thread makes rings, closes the old ones, and waits for the kernel, which takes 12 ms each time. */
 #include "af-packet.h"
 
 #include <shared/rcu.h>
@@ -22,16 +22,19 @@
 #define LOOKS  3  /* that find a ring filled: a burst before the kernel takes over is seen by two */
 #define FORGET 20 /* looks that don't */
 
-enum stage { MAKING, MADE, FAILED, MOVING, SETTLED };
+enum stage { MAKING, MADE, FAILED, MOVING, SETTLED, CLOSING, CLOSED };
+
+static unsigned n_growing; /* ports */
 
 struct port_growing {
     pthread_t thread;
-    sem_t moved; /* or abandoned */
+    sem_t go_on; /* moved or abandoned, and then to be closed */
     bool abandoned;
     enum stage stage;
     const struct port *port;
     unsigned n;
     struct rx_ring *ring[PORT_RINGS_MAX], *old[PORT_RINGS_MAX];
+    int fd[PORT_RINGS_MAX]; /* of the old ones, to close */
 };
 
 static void
@@ -79,13 +82,19 @@ kernel_grace_period(void)
         close(fd);
 }
 
+static void
+wait_to_go_on(struct port_growing *g)
+{
+    while (sem_wait(&g->go_on) && errno == EINTR)
+        continue;
+}
+
 static void *
 grow(void *arg)
 {
     struct port_growing *g = arg;
     store_release(&g->stage, make(g) ? FAILED : MADE);
-    while (sem_wait(&g->moved) && errno == EINTR)
-        continue;
+    wait_to_go_on(g);
     if (load_acquire(&g->abandoned))
         return NULL;
     kernel_grace_period();
@@ -95,6 +104,10 @@ grow(void *arg)
     for (unsigned i = 0; i < g->n; i++)
         store_release(&g->old[i]->ended, true);
     store_release(&g->stage, SETTLED);
+    wait_to_go_on(g);
+    for (unsigned i = 0; i < g->n; i++)
+        close(g->fd[i]);
+    store_release(&g->stage, CLOSED);
     return NULL;
 }
 
@@ -137,12 +150,15 @@ port_grow(struct port *p)
     unsigned n = packet_rings(p);
     if (!p->config.grows || p->growing || !n || n > PORT_RINGS_MAX)
         return -EINVAL;
+    size_t room = (size_t)port_rings_room(p);
+    if (n_growing && room < p->ring_most)
+        return -EBUSY; /* old rings and new ones are both there for a while */
     struct port_growing *g = calloc(1, sizeof *g);
-    if (!g || sem_init(&g->moved, 0, 0)) {
+    if (!g || sem_init(&g->go_on, 0, 0)) {
         free(g);
         return -ENOMEM;
     }
-    p->config.ring_bytes = (size_t)port_rings_room(p);
+    p->config.ring_bytes = room;
     g->port = p;
     g->n = n;
     for (unsigned i = 0; i < n; i++)
@@ -150,10 +166,11 @@ port_grow(struct port *p)
     p->growing = g;
     int err = pthread_create(&g->thread, NULL, grow, g);
     if (err) {
-        sem_destroy(&g->moved);
+        sem_destroy(&g->go_on);
         free(g);
         p->growing = NULL;
     }
+    n_growing += !err;
     return -err;
 }
 
@@ -169,16 +186,18 @@ count_rings(struct port *p)
     port_rings_count(p, bytes);
 }
 
-/* The thread has ended, or is about to. */
 static void
 end(struct port *p)
 {
     struct port_growing *g = p->growing;
+    pthread_join(g->thread, NULL);
+    if (g->abandoned)
+        free_rings(g->ring, g->n);
     p->growing = NULL;
     p->config.grows = false; /* it has grown, or can't */
-    sem_destroy(&g->moved);
+    n_growing--;
+    sem_destroy(&g->go_on);
     free(g);
-    count_rings(p);
 }
 
 static void
@@ -186,11 +205,7 @@ abandon(struct port *p)
 {
     struct port_growing *g = p->growing;
     store_release(&g->abandoned, true);
-    sem_post(&g->moved);
-    pthread_join(g->thread, NULL);
-    free_rings(g->ring, g->n);
-    for (unsigned i = 0; i < g->n; i++)
-        g->old[i] = NULL;
+    sem_post(&g->go_on);
     end(p);
 }
 
@@ -207,12 +222,14 @@ static void
 free_old(struct port *p)
 {
     struct port_growing *g = p->growing;
-    for (unsigned i = 0; i < g->n; i++)
+    for (unsigned i = 0; i < g->n; i++) {
         count_lost(p, &p->worker[i], g->old[i]);
-    free_rings(g->old, g->n);
-    for (unsigned i = 0; i < g->n; i++)
+        g->fd[i] = packet_ring_free(g->old[i]);
         g->old[i] = NULL;
-    end(p);
+    }
+    count_rings(p);
+    g->stage = CLOSING;
+    sem_post(&g->go_on);
 }
 
 unsigned
@@ -241,7 +258,7 @@ port_grow_move(struct port *p, bool filtered)
         store_release(&p->worker[i].rx, g->ring[0]);
     g->stage = MOVING;
     count_rings(p);
-    sem_post(&g->moved);
+    sem_post(&g->go_on);
 }
 
 static bool
@@ -262,14 +279,17 @@ port_growth(struct port *p)
         abandon(p);
     if (!g || stage == FAILED)
         return PORT_GROWTH_NONE;
-    if (stage < SETTLED)
-        return stage == MADE ? PORT_GROWTH_MADE : PORT_GROWTH_WAITS;
-    if (!is_drained(g))
+    if (stage == SETTLED && !is_drained(g))
         return PORT_GROWTH_DRAINS;
-    pthread_join(g->thread, NULL);
-    rcu_wait(); /* workers may still poll the old sockets */
-    free_old(p);
-    return PORT_GROWTH_NONE;
+    if (stage == SETTLED) {
+        rcu_wait(); /* workers may still poll the old sockets */
+        free_old(p);
+    }
+    if (stage == CLOSED) {
+        end(p);
+        return PORT_GROWTH_NONE;
+    }
+    return stage == MADE ? PORT_GROWTH_MADE : PORT_GROWTH_WAITS;
 }
 
 void
@@ -281,7 +301,7 @@ port_grow_settle(struct port *p)
     if (g->stage < MOVING)
         abandon(p);
     else
-        while (load_acquire(&g->stage) != SETTLED)
+        while (load_acquire(&g->stage) < SETTLED)
             usleep(1000);
 }
 
@@ -289,8 +309,9 @@ void
 packet_grow_end(struct port *p)
 {
     port_grow_settle(p);
-    if (!p->growing)
-        return;
-    pthread_join(p->growing->thread, NULL);
-    free_old(p);
+    struct port_growing *g = p->growing;
+    if (g && load_acquire(&g->stage) == SETTLED)
+        free_old(p);
+    if (g)
+        end(p);
 }

@@ -14,6 +14,7 @@ import pytest
 
 from support import capture, of13, offload
 from support.of13 import apply_actions, match, output
+from support.status import status
 from support.topo import Switch, Topology
 from support.wait import until
 from test_rings import mapped, rings
@@ -85,8 +86,10 @@ def test_large_while_somebody_captures(two_hosts):
 
 
 def test_not_all_at_once():
-    """Each ring that is made has a thread: many ports that need one share a few."""
+    """Each ring that is made has a thread: many ports that need one share a few, and all get theirs."""
     with Topology(24) as topo, Switch(topo) as s, s.connect() as conn:
+        if int(status(conn)['ring-memory.limit']) < 24 * 2 * SMALL:
+            pytest.skip('less than 3 GB of main memory: 24 rings do not grow here')
         tasks = f'/proc/{s.process.pid}/task'
         before, most = len(os.listdir(tasks)), 0
 
@@ -97,7 +100,7 @@ def test_not_all_at_once():
         assert set(rings(s).values()) == {SMALL}
         capture.subscribe(conn, capture.IN)
         until(grown, 'the rings have grown', 20)
-        assert 0 < most <= 17           # 16 at once, and who closes the old ones
+        assert 0 < most <= 17           # 16 at once, and the netlink thread
 
 
 @pytest.mark.parametrize('words', [('--offload=off',), ('--ring-memory=64mb',)], ids=lambda w: w[0])

@@ -19,20 +19,29 @@
 #define WHOLE 16 /* MB */
 
 static struct port_io *w;
-static struct port *p;
+static struct port *p, *other; /* at either end of the pair */
 static int fd;
 static uint8_t frame[FRAME_ROOM];
 static struct packet batch[PORT_BATCH];
 static uint32_t sent, seen;
 static uint64_t done;
 
+static struct port *
+open_at(const char *name, bool grows, size_t bytes)
+{
+    char why[200] = "";
+    struct port_config c = {.port_no = 7, .ring_bytes = bytes, .grows = grows};
+    struct port *opened = NULL;
+    strcpy(c.name, name);
+    if (port_open(&c, &opened, why, sizeof why))
+        fail_msg("port_open: %s", why);
+    return opened;
+}
+
 static void
 open_port(bool grows, size_t bytes)
 {
-    char why[200] = "";
-    struct port_config c = {.port_no = 7, .name = "sw", .ring_bytes = bytes, .grows = grows};
-    if (port_open(&c, &p, why, sizeof why))
-        fail_msg("port_open: %s", why);
+    p = open_at("sw", grows, bytes);
     done = 0;
     port_set_done(p, &done);
 }
@@ -86,21 +95,33 @@ drain(void)
 }
 
 static enum port_growth
-wait_for(enum port_growth g)
+wait_of(struct port *of, enum port_growth g)
 {
     const uint64_t end = clock_ns() + UINT64_C(20000000000);
     enum port_growth now;
-    while ((now = port_growth(p)) != g && clock_ns() < end)
+    while ((now = port_growth(of)) != g && clock_ns() < end)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
     return now;
+}
+
+static enum port_growth
+wait_for(enum port_growth g)
+{
+    return wait_of(p, g);
+}
+
+static uint64_t
+bytes_of(struct port *of)
+{
+    struct port_counters c;
+    port_read_counters(of, &c);
+    return c.ring_bytes;
 }
 
 static uint64_t
 ring_bytes(void)
 {
-    struct port_counters c;
-    port_read_counters(p, &c);
-    return c.ring_bytes;
+    return bytes_of(p);
 }
 
 static void
@@ -153,6 +174,22 @@ moves_in_order(void **state)
 }
 
 static void
+move(struct port *of)
+{
+    assert_int_equal(wait_of(of, PORT_GROWTH_MADE), PORT_GROWTH_MADE);
+    port_grow_move(of, false);
+}
+
+static void
+end_growth(struct port *of)
+{
+    while (port_growth(of) != PORT_GROWTH_NONE) {
+        port_rx(of, w, batch, PORT_BATCH);
+        port_rx_done(of, w);
+    }
+}
+
+static void
 what_the_old_ring_lost_counts(void **state)
 {
     struct port_counters c;
@@ -161,10 +198,7 @@ what_the_old_ring_lost_counts(void **state)
     for (unsigned i = 0; i < ROOM + 88; i++)
         fixture_send(fd, frame, LEN);
     port_grow_move(p, false);
-    while (port_growth(p) != PORT_GROWTH_NONE) {
-        port_rx(p, w, batch, PORT_BATCH);
-        port_rx_done(p, w);
-    }
+    end_growth(p);
     port_read_counters(p, &c);
     assert_int_equal(c.rx_packets, ROOM);
     assert_int_equal(c.rx_dropped, 88);
@@ -191,6 +225,24 @@ others_don_t_grow(void **state)
     drain();
 }
 
+/* The memory is enough for both ports' larger rings, but not for the first one's old ring beside them. */
+static void
+waits_for_the_room_of_an_old_ring(void **state)
+{
+    port_rings_limit_set(2 * WHOLE * MB, 0);
+    other = open_at("host", true, WHOLE * MB);
+    assert_int_equal(port_grow(p), 0);
+    move(p);
+    assert_int_equal(port_grow(other), -EBUSY);
+    end_growth(p);
+    assert_int_equal(port_grow(other), 0);
+    move(other);
+    end_growth(other);
+    assert_int_equal(bytes_of(other), WHOLE * MB);
+    port_close(other);
+    port_rings_limit_set(0, 0);
+}
+
 /* tear_down closes the port. */
 static void
 closed_while_it_is_made(void **state)
@@ -202,8 +254,7 @@ static void
 closed_while_it_moves(void **state)
 {
     assert_int_equal(port_grow(p), 0);
-    assert_int_equal(wait_for(PORT_GROWTH_MADE), PORT_GROWTH_MADE);
-    port_grow_move(p, false);
+    move(p);
 }
 
 static void
@@ -219,8 +270,7 @@ settles(void **state)
     open_port(true, WHOLE * MB);
     sent = seen = 0;
     assert_int_equal(port_grow(p), 0);
-    assert_int_equal(wait_for(PORT_GROWTH_MADE), PORT_GROWTH_MADE);
-    port_grow_move(p, false);
+    move(p);
     port_grow_settle(p); /* waits */
     assert_int_equal(port_growth(p), PORT_GROWTH_DRAINS);
 }
@@ -235,6 +285,7 @@ main(void)
         cmocka_unit_test_setup_teardown(moves_in_order, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_the_old_ring_lost_counts, set_up, tear_down),
         cmocka_unit_test_setup_teardown(others_don_t_grow, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(waits_for_the_room_of_an_old_ring, set_up, tear_down),
         cmocka_unit_test_setup_teardown(closed_while_it_is_made, set_up, tear_down),
         cmocka_unit_test_setup_teardown(closed_while_it_moves, set_up, tear_down),
         cmocka_unit_test_setup_teardown(settles, set_up, tear_down),

@@ -158,7 +158,8 @@ bool port_is_filling(struct port *p);
 bool port_is_to_grow(const struct port *p);
 void port_grow_soon(struct port *p);
 
-/* Begins to make the larger rings, in a thread: -errno.  Then look at port_growth every few ms. */
+/* Begins to make the larger rings, in a thread: -errno.  Then look at port_growth every few ms.  -EBUSY: memory that
+ * the ports have twice which grow now is not there; try again when one of them has done. */
 int port_grow(struct port *p);
 
 /* MADE: put the filter on those sockets, from when on they get the frames, and call port_grow_move.  DRAINS: a
