@@ -109,6 +109,20 @@ teardown(void **state)
 }
 
 int
+setup_leaf(void **state)
+{
+    own_leaf = "fq_codel";
+    return setup(state);
+}
+
+int
+teardown_leaf(void **state)
+{
+    own_leaf = NULL;
+    return teardown(state);
+}
+
+int
 run(const char *sched, const char *args)
 {
     struct qos_request r;
@@ -137,6 +151,15 @@ model_text(void)
     assert_int_equal(qos_dump(qos, OFPP_ANY, QOS_ALL_CLASSES, print_entry, f, &err), 0);
     fclose(f);
     return text;
+}
+
+bool
+lists(const char *what)
+{
+    char *text = model_text();
+    bool found = strstr(text, what);
+    free(text);
+    return found;
 }
 
 void
@@ -177,6 +200,13 @@ rate_of(uint32_t id)
     const struct qos_object *o = fake_class(&kernel, IF2, id);
     assert_non_null(o);
     return o->values.v[QOS_RATE];
+}
+
+const char *
+below(uint32_t id)
+{
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | id);
+    return o ? o->kind : "";
 }
 
 static void

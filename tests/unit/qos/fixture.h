@@ -34,12 +34,16 @@ extern const char *own_leaf;
 void start(void);
 int setup(void **state);
 int teardown(void **state);
+/* The same with fq_codel as own_leaf. */
+int setup_leaf(void **state);
+int teardown_leaf(void **state);
 
 /* A request in dpctl's grammar. */
 int run(const char *sched, const char *args);
 
 /* What qos_dump shows; the caller frees it. */
 char *model_text(void);
+bool lists(const char *what); /* whether it shows that */
 
 /* Runs the request with a failure at each of its operations in turn: kernel, model and packet side
  * must be as before.  Then it must succeed. */
@@ -50,6 +54,9 @@ struct qos_tree whole(void);
 
 /* The rate of port 2's class in the kernel. */
 uint64_t rate_of(uint32_t id);
+
+/* The kind of scheduler below it; "": the kernel's own. */
+const char *below(uint32_t id);
 
 #define OK(sched, args)                                                                            \
     do {                                                                                           \
@@ -65,5 +72,6 @@ uint64_t rate_of(uint32_t id);
     } while (0)
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define LEAF_TEST(f) cmocka_unit_test_setup_teardown(f, setup_leaf, teardown_leaf)
 
 #endif

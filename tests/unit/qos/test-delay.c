@@ -7,39 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct qos_object *
-leaf(uint32_t id)
-{
-    return fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | id);
-}
-
-static const char *
-below(uint32_t id)
-{
-    return leaf(id) ? leaf(id)->kind : "";
-}
-
+/* Of the scheduler below the class. */
 static uint64_t
 value(uint32_t id, unsigned slot)
 {
-    assert_non_null(leaf(id));
-    return leaf(id)->values.v[slot];
-}
-
-static bool
-lists(const char *what)
-{
-    char *text = model_text();
-    bool found = strstr(text, what);
-    free(text);
-    return found;
-}
-
-static int
-with_leaf(void **state)
-{
-    own_leaf = "fq_codel";
-    return setup(state);
+    const struct qos_object *o = fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | id);
+    assert_non_null(o);
+    return o->values.v[slot];
 }
 
 /* A kernel without the scheduler of --leaf. */
@@ -51,14 +25,6 @@ without_leaf(void **state)
     kernel.lacks = "fq_codel";
     assert_true(qos_set_leaf(qos, qos_sched_by_name("fq_codel"), &none) < 0);
     return 0;
-}
-
-static int
-end(void **state)
-{
-    own_leaf = NULL;
-    kernel.lacks = NULL;
-    return teardown(state);
 }
 
 /* Three quarters of 6 Mbit/s for 20 ms are 11,250 bytes, for which the kernel counts half as much memory again. */
@@ -279,8 +245,6 @@ what_cannot_be_kept(void **state)
     assert_string_equal(qos_delay_print(&v, 1500, text, sizeof text), "");
 }
 
-#define LEAF_TEST(f) cmocka_unit_test_setup_teardown(f, with_leaf, end)
-
 int
 main(void)
 {
@@ -289,8 +253,8 @@ main(void)
         LEAF_TEST(short_queues_are_fifos),
         LEAF_TEST(shares_and_schedulers_of_others),
         LEAF_TEST(in_a_bundle),
-        cmocka_unit_test_setup_teardown(without_fq_codel, without_leaf, end),
-        cmocka_unit_test_setup_teardown(none_means_none, setup, end),
+        cmocka_unit_test_setup_teardown(without_fq_codel, without_leaf, teardown),
+        TEST(none_means_none),
         LEAF_TEST(other_kinds_of_classes),
         LEAF_TEST(no_drift),
         LEAF_TEST(after_a_restart),

@@ -6,37 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kind below port 2's class; "" : the kernel's own. */
-static const char *
-below(uint32_t id)
-{
-    const struct qos_object *o = fake_qdisc(&kernel, IF2, QOS_HANDLE_TREE | id);
-    return o ? o->kind : "";
-}
-
-static bool
-lists(const char *what)
-{
-    char *text = model_text();
-    bool found = strstr(text, what);
-    free(text);
-    return found;
-}
-
-static int
-with_leaf(void **state)
-{
-    own_leaf = "fq_codel";
-    return setup(state);
-}
-
-static int
-end(void **state)
-{
-    own_leaf = NULL;
-    return teardown(state);
-}
-
 static void
 a_class_has_one_until_it_has_another(void **state)
 {
@@ -232,8 +201,6 @@ what_cannot_be_one(void **state)
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
     assert_string_equal(below(10), "");
 }
-
-#define LEAF_TEST(f) cmocka_unit_test_setup_teardown(f, with_leaf, end)
 
 int
 main(void)
