@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Callable, Dict, Generic, List, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from . import table
+from .ports import whole
 from .request import Request, decode_params, encode_params
 
 _ENTRY = struct.Struct('!HBBIIIQQQQQQII')
@@ -18,6 +19,7 @@ _SERVED = struct.Struct('!IIBBHIQQQQ')
 _LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
 BOUNDS_US = 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000
 _HISTOGRAMS = struct.Struct(f'!IIB7x{2 + 2 * (len(BOUNDS_US) + 1)}Q')
+_COUNTER = struct.Struct('!H6xQ')          # and its name
 _NO_TIME = 0xffffffff
 T = TypeVar('T')
 _SOURCES = {1: 'scheduler', 2: 'clock', 3: 'backlog'}
@@ -122,8 +124,7 @@ class PortQueues:
 
 def parse_ports(data: bytes) -> List[PortQueues]:
     """The data of a QOS_PORTS reply."""
-    if len(data) % _PORT.size:
-        raise ValueError(f'{len(data)} bytes are no QOS_PORTS reply')
+    whole('QOS_PORTS', data, _PORT)
     found = []
     for port, direction, sched, flags, default, queues, changes, repaired in \
             _PORT.iter_unpack(data):
@@ -184,9 +185,8 @@ def parse_service(data: bytes) -> List[Served]:
 
 
 def _split_service(data: bytes) -> List[bytes]:
+    whole('SERVICE', data, _SERVED)
     size = _SERVED.size
-    if len(data) % size:
-        raise ValueError(f'{len(data)} bytes are no SERVICE reply')
     return [data[at:at + size] for at in range(0, len(data), size)]
 
 
@@ -296,20 +296,12 @@ class Histograms(NamedTuple):
 
 def parse_histograms(data: bytes) -> List[Histograms]:
     """The data of a HISTOGRAMS reply."""
-    if len(data) % _HISTOGRAMS.size:
-        raise ValueError(f'HISTOGRAMS: {len(data)} bytes')
+    whole('HISTOGRAMS', data, _HISTOGRAMS)
     return [Histograms(port, class_id, 'in' if direction else 'out', Histogram(n[:len(BOUNDS_US) + 1], rtt), Histogram(n[len(BOUNDS_US) + 1:], delay))
             for port, class_id, direction, rtt, delay, *n in _HISTOGRAMS.iter_unpack(data)]
 
 
 def parse_counters(data: bytes) -> Dict[str, int]:
     """The data of a COUNTERS reply: name -> value."""
-    found, at = {}, 0
-    while at < len(data):
-        left = len(data) - at
-        length, value = struct.unpack_from('!H6xQ', data, at) if left >= 16 else (0, 0)
-        if length < 16 or length > left:
-            raise ValueError(f'a counter of length {length}')
-        found[data[at + 16:at + length].split(b'\0')[0].decode('utf-8', 'replace')] = value
-        at += length
-    return found
+    return {raw[_COUNTER.size:].split(b'\0')[0].decode('utf-8', 'replace'): _COUNTER.unpack_from(raw)[1]
+            for raw in _split(data, _COUNTER.size, 'a counter')}

@@ -6,10 +6,11 @@ from __future__ import annotations
 import functools
 import struct
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, Tuple, Union
 
 from .. import table
-from ..replies import Entry, Served, BOUNDS_US, parse_dump, parse_histograms, parse_latency, parse_service
+from ..ports import whole
+from ..replies import BOUNDS_US, Entry, Histograms, Latency, Served, parse_dump, parse_histograms, parse_latency, parse_service
 from ..request import decode_params
 from ..units import Curve
 from .bulk import Column, Known, Pick, Values, having, pick, shape_of
@@ -276,11 +277,14 @@ def _served_at(service: bytes) -> Dict[Key, Tuple[int, int]]:
             for i, (port, class_id, direction, flags) in enumerate(_SERVED.iter_unpack(service))}
 
 
+def _labels(row: Union[Latency, Histograms], names: Mapping[int, str]) -> Dict[str, str]:
+    return {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction, 'queue': _queue(row.class_id)}
+
+
 def put_latency(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
     """QOS_LATENCY"""
     for row in parse_latency(data):
-        labels = {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction,
-                  'queue': _queue(row.class_id)}
+        labels = _labels(row, names)
         lines.put('queue_rtt_samples', row.rtt.samples, **labels)
         for name, us in (('rtt_median', row.rtt.p50), ('rtt_p90', row.rtt.p90), ('rtt_p99', row.rtt.p99),
                          ('rtt_path', row.path_us), ('delay_median', row.delay.p50), ('delay_p90', row.delay.p90),
@@ -292,16 +296,14 @@ def put_histograms(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
     """HISTOGRAMS; not of so many queues that nobody could store them"""
     rows = parse_histograms(data)
     for row in rows if len(rows) <= MOST_HISTOGRAMS else ():
-        labels = {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction,
-                  'queue': _queue(row.class_id)}
+        labels = _labels(row, names)
         lines.histogram('queue_rtt_seconds', BOUNDS_US, row.rtt.counts, row.rtt.sum_us, **labels)
         lines.histogram('queue_delay_seconds', BOUNDS_US, row.delay.counts, row.delay.sum_us, **labels)
 
 
 def put_plain(lines: Lines, data: bytes, names: Mapping[int, str], only: Optional[Set[int]]) -> None:
     """OFPMP_QUEUE, of these ports"""
-    if len(data) % _PLAIN.size:
-        raise ValueError(f'OFPMP_QUEUE: {len(data)} bytes')
+    whole('OFPMP_QUEUE', data, _PLAIN)
     for port, queue, sent, packets, errors in _PLAIN.iter_unpack(data):
         if only is None or port in only:
             labels = {'port': label(port), 'name': names.get(port, ''), 'direction': 'out', 'queue': str(queue)}

@@ -10,6 +10,7 @@ from operator import is_not
 from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
 
 from .. import table
+from ..ports import whole
 from ..replies import Entry, Latency, Served
 from ..request import Request
 from ..units import Curve, Unit, Value, format_value
@@ -36,8 +37,7 @@ class Tin:
 
 
 def parse_tins(data: bytes) -> List[Tin]:
-    if len(data) % _TIN.size:
-        raise ValueError(f'{len(data)} bytes are no TINS reply')
+    whole('TINS', data, _TIN)
     found = []
     for port, class_id, direction, tin, size, _, _, _, _, backlog, delay, peak in _TIN.iter_unpack(data):
         found.append(Tin(port, class_id, direction, tin, size, backlog, delay, peak))
