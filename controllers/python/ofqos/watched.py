@@ -6,6 +6,15 @@ import os
 from typing import Any, Callable, Optional
 
 
+def stamp(path: str) -> Any:
+    """What tells that a file has changed; None: it can't be looked at."""
+    try:
+        s = os.stat(path)
+    except OSError:
+        return None
+    return s.st_mtime_ns, s.st_ino, s.st_size
+
+
 class Watched:
     """What a file says, read again when the file has changed; what can't be read any more stays as it was."""
 
@@ -15,16 +24,12 @@ class Watched:
         self._value: Any = None
 
     def __call__(self) -> Any:
-        try:
-            s = os.stat(self.path or '')
-            stamp: Any = s.st_mtime_ns, s.st_ino, s.st_size
-        except OSError:
-            stamp = None
-        if stamp != self._stamp:
+        now = stamp(self.path or '')
+        if now != self._stamp:
             try:
                 self._value = self.read(self.path or '')
             except (OSError, ValueError):
                 if self._value is None:
                     raise
-            self._stamp = stamp
+            self._stamp = now
         return self._value

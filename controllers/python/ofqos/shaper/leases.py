@@ -11,6 +11,7 @@ import os
 import re
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
+from ..watched import stamp
 from .model import Prefix
 from .sessions import MOST_NAMES, MOST_SESSIONS, Session, is_customers, name_of
 
@@ -22,14 +23,7 @@ Found = Tuple[Dict[str, Session], int]          # by address; and how many lines
 
 def stamps(kind: str, path: str) -> Any:
     """What tells that it has changed"""
-    made = []
-    for each in _files(kind, path):
-        try:
-            s = os.stat(each)
-            made.append((s.st_mtime_ns, s.st_ino, s.st_size))
-        except OSError:
-            made.append((0, 0, -1))
-    return made
+    return [stamp(each) for each in _files(kind, path)]
 
 
 def read(kind: str, path: str, now: float) -> Found:

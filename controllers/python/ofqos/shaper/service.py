@@ -13,6 +13,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..channel import Channel
 from ..errors import Away, Refused
 from ..switches import Switches
+from ..watched import stamp
 from . import overlay as overlays
 from .carry import REMEMBERED, Task, carry
 from .known import Known
@@ -137,10 +138,10 @@ class Shaper:
             await self.sources.look()
         except OSError as error:
             self.say('subscribers not applied', switch=self.dp, after='sessions were to be kept', why=str(error))
-        stamp = self._stamps()
-        if self._stamp != stamp == self._seen:
+        now = self._stamps()
+        if self._stamp != now == self._seen:
             self.again('a file has changed')
-        self._seen = stamp
+        self._seen = now
 
     async def _only_read(self) -> None:
         """Mistakes are told before the switch comes."""
@@ -152,14 +153,7 @@ class Shaper:
                 self.say('subscribers not applied', switch=self.dp, after=self._why, why=str(error))
 
     def _stamps(self) -> Any:
-        found = []
-        for path in self.set.devices, self.set.network:
-            try:
-                s = os.stat(path)
-                found.append((s.st_mtime_ns, s.st_ino, s.st_size))
-            except OSError:
-                found.append((0, 0, -1))
-        return found
+        return [stamp(path) for path in (self.set.devices, self.set.network)]
 
     async def _told(self, why: str, little: bool) -> None:
         try:

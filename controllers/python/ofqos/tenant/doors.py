@@ -17,6 +17,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 from ..errors import Away, Refused
 from ..flows import DELETE_STRICT
 from ..httpserver import HttpServer
+from ..watched import stamp
 from .client import DOOR
 from .link import Link
 from .model import QUEUE_MASK, TENANTS, root_rates
@@ -85,11 +86,7 @@ class Doors:
     # ------------------------------------------------------------------ the directory
 
     def _stamp(self, name: str) -> Any:
-        try:
-            s = os.stat(os.path.join(self.directory, name))
-        except OSError:
-            return None
-        return s.st_mtime_ns, s.st_ino, s.st_size
+        return stamp(os.path.join(self.directory, name))
 
     def _names(self) -> List[str]:
         try:
@@ -103,9 +100,9 @@ class Doors:
 
     def _gone(self, name: str) -> bool:
         """The file, or the namespace, which our socket would keep otherwise"""
-        stamp, door = self._open[name]
+        before, door = self._open[name]
         try:
-            return self._stamp(name) != stamp or os.stat(door.netns).st_ino != door.inode
+            return self._stamp(name) != before or os.stat(door.netns).st_ino != door.inode
         except OSError:
             return True
 
@@ -132,17 +129,17 @@ class Doors:
         self._left = False
 
     async def _try(self, name: str) -> None:
-        stamp = self._stamp(name)
+        now = self._stamp(name)
         try:
             door = self._read(name)
             if door is None:
                 return
             listener = await asyncio.to_thread(self.opener.listen, door.netns, door.inode, *DOOR)
-            self._open[name] = stamp, door
+            self._open[name] = now, door
             await self.http.add(listener, name)
             self._wrong.pop(name, None)
         except (OSError, ValueError) as error:
-            said = stamp, str(error.strerror if isinstance(error, OSError) and error.strerror else error)
+            said = now, str(error.strerror if isinstance(error, OSError) and error.strerror else error)
             if self._wrong.get(name) != said:
                 self.say(f'door {name}: {said[1]}')
             self._wrong[name] = said
