@@ -9,10 +9,15 @@ from typing import List, Optional, Tuple
 
 def read_private(path: str) -> List[str]:
     """The lines of a file that nobody else may read; ValueError says what is wrong."""
-    if os.stat(path).st_mode & 0o077:
-        raise ValueError(f'{path}: others may read it: chmod 600')
-    with open(path, encoding='utf-8') as f:
-        return [line.strip() for line in f if line.strip()]
+    return [line.strip() for line in map(bytes.decode, private(path).splitlines()) if line.strip()]
+
+
+def private(path: str) -> bytes:
+    """A file that nobody else may read.  OSError; ValueError: others may."""
+    with open(path, 'rb') as f:
+        if os.fstat(f.fileno()).st_mode & 0o077:
+            raise ValueError(f'{path}: others may read it: chmod 600')
+        return f.read()
 
 
 def add_tls_options(parser: argparse._ActionsContainer, prefix: str = '') -> None:

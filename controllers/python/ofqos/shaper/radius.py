@@ -8,8 +8,6 @@ import asyncio
 import importlib
 import io
 import ipaddress
-import os
-import stat
 import struct
 import time
 from collections import OrderedDict
@@ -17,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from ..address import parse_place
+from ..secure import private
 from .model import Prefix
 from .sessions import MOST_NAMES, MOST_PREFIXES, MOST_SESSIONS, Session, is_customers, name_of
 
@@ -52,10 +51,7 @@ def library() -> Any:
 
 def secret_of(path: str) -> bytes:
     """OSError, ValueError."""
-    with open(path, 'rb') as f:
-        if stat.S_IMODE(os.fstat(f.fileno()).st_mode) & 0o077:
-            raise ValueError(f'{path}: others may read the secret: chmod 600')
-        found = f.read(1024).strip()
+    found = private(path).strip()
     if not 8 <= len(found) <= 256 or b'\n' in found:
         raise ValueError(f'{path}: a secret of one line of 8 to 256 characters is needed')
     return found
