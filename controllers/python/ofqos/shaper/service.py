@@ -20,7 +20,7 @@ from .known import Known
 from .model import Circuit, Network, Problem, Problems, shown
 from .overlay import BadPlan, Overlay, Own
 from .read import check, lists, whose
-from .sessions import Placed, placed, with_sessions
+from .sessions import placed, with_sessions
 from .sources import Settings as SourceSettings, Sources
 from .state import Lock, State, load
 from .switch import Failure, Unsure
@@ -66,7 +66,6 @@ class Shaper:
         self.own: Overlay = overlays.load(self.own_path)
         self.lists: Optional[Network] = None            # as they were when they were right last
         self.read_warnings: List[Problem] = []          # of them
-        self.placed = Placed()                          # what sessions came to
         self.trouble: List[str] = []                    # why they are not in force as they are
         self.warnings: List[str] = []
         self.applied_at: Optional[float] = None
@@ -171,31 +170,26 @@ class Shaper:
 
     # ------------------------------------------------------------------ doing it
 
-    def _read(self) -> Tuple[Network, Network, Problems]:
-        """The lists, and with what was changed here.  Wrong."""
-        found, problems = lists(self.set.devices, self.set.network)
-        self.read_warnings = list(problems.warnings)
+    def _read(self, again: bool = True) -> Tuple[Network, Network, Problems]:
+        """The lists, as they are or as they were read last, and with what was changed here and sessions as they are now.  Wrong."""
+        if again or self.lists is None:
+            found, problems = lists(self.set.devices, self.set.network)
+        else:
+            found, problems = self.lists, Problems()
+            problems.warnings += self.read_warnings
+        warnings = list(problems.warnings)
         whole = self._whole(found, self.own, problems)
         if problems.errors:
             raise Wrong(problems)
+        self.read_warnings = warnings
         return found, whole, problems
-
-    def _as_read(self) -> Tuple[Network, Network, Problems]:
-        """The lists as they were read last, with sessions as they are now.  Wrong."""
-        assert self.lists
-        problems = Problems()
-        problems.warnings = list(self.read_warnings)
-        whole = self._whole(self.lists, self.own, problems)
-        if problems.errors:
-            raise Wrong(problems)
-        return self.lists, whole, problems
 
     def _whole(self, listed: Network, own: Overlay, problems: Problems) -> Network:
         whole = overlays.merged(listed, own, problems)
         if self.sources:
-            self.placed = placed(self.sources.sessions(), whole)
-            whole = with_sessions(whole, self.placed)
-            for text in (*self.placed.warnings(), *self.sources.warnings()):
+            found = placed(self.sources.sessions(), whole)
+            whole = with_sessions(whole, found)
+            for text in (*found.warnings(), *self.sources.warnings()):
                 problems.warn('sessions', 0, '', text)
         check(whole, self.set.devices, self.set.network, problems, bool(self.sources))
         return whole
@@ -204,7 +198,7 @@ class Shaper:
         """What was, or would be changed; `little`: the files are as they were.  ValueError, OSError, Failure, Unsure, Away, Refused."""
         async with self._lock:
             try:
-                found, whole, problems = await asyncio.to_thread(self._as_read if little and self.lists else self._read)
+                found, whole, problems = await asyncio.to_thread(self._read, not little)
                 done = await self._carry(whole, problems, dry, force)
             except (ValueError, OSError, Failure, Unsure, Away, Refused) as error:
                 if not dry and not little:
