@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Addresses that come from RADIUS and from DHCP servers' leases (docs/how-to/subscribers.md): without a switch, and with ofqosd before
 a real one."""
+import asyncio
 import hashlib
 import os
 import pathlib
 import socket
 import struct
 import sys
+import time
 
 import pytest
 
@@ -15,7 +17,7 @@ sys.path[:0] = [str(REPOSITORY / 'controllers/python'), str(REPOSITORY / 'tests'
 for module in 'aiohttp', 'yaml':
     pytest.importorskip(module, reason=f'{module} is not installed (Debian: python3-{module})')
 
-from ofqos.shaper import cli, leases, radius, sessions  # noqa: E402
+from ofqos.shaper import cli, leases, radius, sessions, sources  # noqa: E402
 from ofqos.shaper.devices import prefix_of  # noqa: E402
 from ofqos.shaper.model import Circuit, Network, Pair  # noqa: E402
 from ofqos.shaper.sessions import Session, placed, with_sessions  # noqa: E402
@@ -221,6 +223,28 @@ def test_any_bytes(server):
         head = struct.pack('!BBH', 4, n % 256, 20 + len(body))
         server.hear(head + hashlib.md5(head + bytes(16) + body + SECRET).digest() + body)
     assert server.counts['malformed'] > 100
+
+
+def test_sessions_survive_a_restart(tmp_path, server, monkeypatch):
+    """Also what was only renewed, and what could not be written at first"""
+    def begin():
+        return sources.Sources(sources.Settings(server.set), str(tmp_path), lambda: None)
+
+    async def one(status, clock, fails=False):
+        made = begin()
+        await made.start()
+        made.radius._answer(accounting(status, user='alice', session='1', v4='100.64.0.1'), ('192.0.2.1', 4000), clock)
+        if fails:
+            (tmp_path / 'sessions.json').mkdir()
+            with pytest.raises(OSError):
+                await made.look()
+            (tmp_path / 'sessions.json').rmdir()
+        await made.stop()
+    monkeypatch.setattr(sources, 'SAVED', 0)
+    soon = time.time()
+    for status, clock, fails in (START, soon, True), (INTERIM, soon + 600, False):
+        asyncio.run(one(status, clock, fails))
+        assert [each.until for each in begin().sessions()] == [pytest.approx(clock + radius.HOLD, abs=0.01)]
 
 
 @pytest.mark.parametrize('mode, text, why', [(0o644, 'a secret of tests', 'chmod 600'), (0o600, 'short', '8 to 256'), (0o600, 'two of them\nand more', 'one line')])

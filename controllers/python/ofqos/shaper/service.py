@@ -8,7 +8,7 @@ import contextlib
 import os
 import time
 from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Awaitable, Callable, Dict, List, Optional, Tuple
 
 from ..channel import Channel
 from ..errors import Away, Refused
@@ -108,7 +108,7 @@ class Shaper:
         await self.sources.start()
 
     async def stop(self) -> None:
-        await self.sources.stop()
+        await self._kept(self.sources.stop())
 
     async def run(self) -> None:
         self._stamp = self._seen = self._stamps()
@@ -133,14 +133,18 @@ class Shaper:
                 await asyncio.sleep(2 * (time.monotonic() - began))
 
     async def _look(self) -> None:
-        try:
-            await self.sources.look()
-        except OSError as error:
-            self.say('subscribers not applied', switch=self.dp, after='sessions were to be kept', why=str(error))
+        await self._kept(self.sources.look())
         now = self._stamps()
         if self._stamp != now == self._seen:
             self.again('a file has changed')
         self._seen = now
+
+    async def _kept(self, work: Awaitable[None]) -> None:
+        """What can't be written now is later."""
+        try:
+            await work
+        except OSError as error:
+            self.say('subscribers not applied', switch=self.dp, after='sessions were to be kept', why=str(error))
 
     async def _only_read(self) -> None:
         """Mistakes are told before the switch comes."""

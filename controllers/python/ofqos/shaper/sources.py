@@ -13,7 +13,7 @@ from .radius import Radius, Settings as RadiusSettings
 from .sessions import Session
 
 FILE = 'sessions.json'
-SAVED = 5.0                 # seconds, at most so often
+SAVED, RENEWED = 5.0, 300.0         # seconds, at most so often: sessions, and ones that only last longer now
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Sources:
         kept = sessions.load(self.path) if settings.radius else {}
         self.radius = Radius(settings.radius, kept, self._heard) if settings.radius else None
         self.files = [_Leases(file) for file in settings.leases]
-        self._unsaved = False
-        self._saved = 0.0
+        self._kept = dict(kept)             # what is in the file
+        self._saved, self._unsaved = 0.0, False
 
     def __bool__(self) -> bool:
         return bool(self.radius or self.files)
@@ -64,6 +64,7 @@ class Sources:
         await self.look()
 
     async def stop(self) -> None:
+        """OSError."""
         if self.radius:
             self.radius.stop()
             await self._save()
@@ -79,7 +80,7 @@ class Sources:
             await self._read(each, now)
         if self.radius:
             self.radius.expire(now)
-            if time.monotonic() - self._saved > SAVED:
+            if time.monotonic() - self._saved > (SAVED if self._unsaved else RENEWED):
                 await self._save()
 
     async def _read(self, each: _Leases, now: float) -> None:
@@ -99,9 +100,11 @@ class Sources:
             self.changed()
 
     async def _save(self) -> None:
-        if self.radius and self._unsaved:
-            self._unsaved, self._saved = False, time.monotonic()
-            await asyncio.to_thread(sessions.save, self.path, dict(self.radius.sessions))
+        assert self.radius
+        self._saved, self._unsaved, there = time.monotonic(), False, dict(self.radius.sessions)
+        if there != self._kept:
+            await asyncio.to_thread(sessions.save, self.path, there)
+            self._kept = there
 
     # ------------------------------------------------------------------ looking
 
