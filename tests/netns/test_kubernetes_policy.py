@@ -182,7 +182,11 @@ def test_status(node, api, tmp_path):
     api.policy('none', ingress='20M', selector={'matchLabels': {'app': 'x'}})
     api.policy('bad', ingress='1')               # which the schema lets pass
     api.managers['default', 'all'] = {'ofqos-n2': [{'node': 'n2', 'pods': 7}]}
+    api.policy('before', ingress='20M', selector={'matchLabels': {'app': 'x'}})         # had a pod here when the operator was told to end
+    api.managers['default', 'before'] = {f'ofqos-{name}': [{'node': name, 'pods': 1}] for name in ('n1', 'n2')}
+    api.objects[POLICIES]['default', 'before']['status'] = {'nodes': [{'node': name, 'pods': 1} for name in ('n1', 'n2')]}
     with Operator(node, api, tmp_path / 'pods'):
+        until(lambda: [row['node'] for row in api.rows('before')] == ['n2'], 'the row of before to go')
         until(lambda: [row['node'] for row in api.rows('all')] == ['n1', 'n2'], 'both nodes\' rows')
         row = api.rows('all')[0]
         assert {key: row[key] for key in ('pods', 'limited', 'broken', 'kept')} == {'pods': 2, 'limited': 1, 'broken': 0, 'kept': '100.0%'}

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
-from typing import Any, Callable, Dict, List, Mapping, Optional, Set
+from typing import Callable, Dict, List, Mapping, Optional, Set
 
 import aiohttp
 
@@ -16,7 +16,7 @@ from ..request import Request, request
 from ..tenant.link import Link
 from ..tenant.model import root_rates
 from .api import Api, ApiError, Followed
-from .policy import GROUP, PLURAL, VERSION, Kept, Name, Pod, Policy, chosen, status, totals
+from .policy import GROUP, PLURAL, VERSION, Kept, Name, Pod, Policy, chosen, rows, status, totals
 
 _FILE_MOST, _FILES_MOST = 16384, 4096
 
@@ -55,7 +55,6 @@ class Agent:
         self._turn = asyncio.Event()
         self.policies = Followed(api, f'/apis/{GROUP}/{VERSION}/{PLURAL}', {}, self._turn.set, say)
         self.pods = Followed(api, '/api/v1/pods', {'fieldSelector': f'spec.nodeName={node}'}, self._turn.set, say)
-        self._told: Dict[Name, Any] = {}        # status that the API has
         self._governed: Set[Name] = set()       # pods that have, or had, a policy
         self._said = ''
 
@@ -93,15 +92,13 @@ class Agent:
             raise refused
 
     async def _limit(self, port: int, wanted: Mapping[str, int], every: List[Entry]) -> None:
-        todo = changes(port, wanted, root_rates([entry for entry in every if entry.port == port]))
-        await self.link.commit(todo)
+        await self.link.commit(changes(port, wanted, root_rates([entry for entry in every if entry.port == port])))
 
     async def _tell(self, policies: List[Policy], kept: Mapping[Name, Kept]) -> None:
-        self._told = {name: said for name, said in self._told.items() if name in kept}
+        """Where the API has something else of this node, from an earlier process, too"""
         for policy in policies:
             said = status(self.node, policy, kept[policy.name])
-            before = self._told.get(policy.name, {'status': {'nodes': []}})
-            if said['status'] == before['status']:
+            if said['status']['nodes'] == rows(self.policies.every.get(policy.name, {}), self.node):
                 continue
             namespace, name = policy.name
             try:
@@ -109,7 +106,6 @@ class Agent:
             except ApiError as error:
                 if error.status != 404:         # it was deleted meanwhile
                     raise
-            self._told[policy.name] = said
 
     # ------------------------------------------------------------------ again and again
 
@@ -122,7 +118,7 @@ class Agent:
             why = ''
             try:
                 await self.look()
-            except (Away, Refused, ApiError, aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError) as error:
+            except (Away, Refused, ApiError, aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
                 why = f'{type(error).__name__}: {error}'
             if why and why != self._said:
                 self.say(why)

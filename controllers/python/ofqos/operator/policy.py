@@ -123,9 +123,14 @@ def status(node: str, policy: Policy, kept: Kept) -> Dict[str, Any]:
                            'broken': kept.broken, 'kept': f'{kept.part * 100:.1f}%'}
     if policy.wrong:
         row['message'] = policy.wrong[:200]
-    rows: List[Dict[str, Any]] = [row] if kept.pods or policy.wrong else []
+    own = [row] if kept.pods or policy.wrong else []
     return {'apiVersion': f'{GROUP}/{VERSION}', 'kind': 'BandwidthPolicy', 'metadata': {'namespace': policy.name[0], 'name': policy.name[1]},
-            'status': {'nodes': rows}}
+            'status': {'nodes': own}}
 
 
-__all__ = ['GROUP', 'Kept', 'PLURAL', 'Pod', 'Policy', 'VERSION', 'chosen', 'quantity', 'selects', 'status', 'totals']
+def rows(said: Mapping[str, Any], node: str) -> List[Dict[str, Any]]:
+    """The node's own, of a policy as the API has it"""
+    return [row for row in (said.get('status') or {}).get('nodes') or [] if row.get('node') == node]
+
+
+__all__ = ['GROUP', 'Kept', 'PLURAL', 'Pod', 'Policy', 'VERSION', 'chosen', 'quantity', 'rows', 'selects', 'status', 'totals']
