@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import os
 from typing import Callable, Dict, List, Mapping, Optional, Set
 
 import aiohttp
 
+from .. import containers
 from ..errors import Away, Refused
 from ..replies import Entry, Served
 from ..request import Request, request
@@ -18,20 +18,14 @@ from ..tenant.model import root_rates
 from .api import Api, ApiError, Followed
 from .policy import GROUP, PLURAL, VERSION, Kept, Name, Pod, Policy, chosen, rows, status, totals
 
-_FILE_MOST, _FILES_MOST = 16384, 4096
-
 
 def pods_ports(directory: str) -> Dict[Name, List[str]]:
     """The interfaces of each pod's ports, as ofqos-cni has written them down."""
     found: Dict[Name, List[str]] = {}
-    with contextlib.suppress(FileNotFoundError):
-        for name in sorted(os.listdir(directory))[:_FILES_MOST]:
-            if name.startswith('.'):
-                continue
-            with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-                with open(os.path.join(directory, name), encoding='utf-8') as f:
-                    pod = json.loads(f.read(_FILE_MOST))['pod']
-                found.setdefault((pod['namespace'], pod['name']), []).append(name)
+    for name in containers.names(directory):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            pod = json.loads(containers.read(directory, name))['pod']
+            found.setdefault((pod['namespace'], pod['name']), []).append(name)
     return found
 
 

@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import json
 import os
-import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
+from .. import containers
 from ..errors import Away, Refused
 from ..flows import DELETE_STRICT
 from ..httpserver import HttpServer
@@ -24,8 +24,6 @@ from .model import QUEUE_MASK, TENANTS, root_rates
 from .opener import Opener
 from .rights import Denied, Rights
 
-_FILE_MOST, _DOORS_MOST = 16384, 4096
-_NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}')
 _QUEUES = range(16384, 32768)               # doors' alone, as ofqos-cni gives them out
 _KEYS = ('addresses', 'groups', 'queue', 'transfers', 'connections')
 
@@ -88,16 +86,6 @@ class Doors:
     def _stamp(self, name: str) -> Any:
         return stamp(os.path.join(self.directory, name))
 
-    def _names(self) -> List[str]:
-        try:
-            return sorted(filter(_NAME.fullmatch, os.listdir(self.directory)))[:_DOORS_MOST]
-        except FileNotFoundError:
-            return []
-
-    def _read(self, name: str) -> Optional[Door]:
-        with open(os.path.join(self.directory, name), encoding='utf-8') as f:
-            return Door.of(name, f.read(_FILE_MOST))
-
     def _gone(self, name: str) -> bool:
         """The file, or the namespace, which our socket would keep otherwise"""
         before, door = self._open[name]
@@ -112,7 +100,7 @@ class Doors:
             del self._open[name]
             self.http.remove(name)
             self._left = True
-        there = self._names()
+        there = containers.names(self.directory)
         self._wrong = {name: said for name, said in self._wrong.items() if name in there}
         for name in there:
             if name not in self._open:
@@ -131,7 +119,7 @@ class Doors:
     async def _try(self, name: str) -> None:
         now = self._stamp(name)
         try:
-            door = self._read(name)
+            door = Door.of(name, containers.read(self.directory, name))
             if door is None:
                 return
             listener = await asyncio.to_thread(self.opener.listen, door.netns, door.inode, *DOOR)
