@@ -2,10 +2,11 @@
 """Sites and circuits, as the two files say, and what is wrong there.  Rates are bit/s."""
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Dict, List, NamedTuple, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Tuple, TypeVar
 
 MOST_BYTES = 64 << 20           # of a file
 MOST_CLASSES = 65_000           # sites and circuits together: a tree has 65,519 queues
@@ -13,6 +14,7 @@ DEEPEST = 6                     # sites one below the other: HTB has 7 levels be
 LEAST_MBPS, MOST_MBPS = 0.01, 1_000_000
 MBIT = 1_000_000
 _SHOWN = 60
+T = TypeVar('T')
 
 
 class Pair(NamedTuple):
@@ -86,6 +88,16 @@ class Problems:
     def sort(self) -> None:
         for each in (self.errors, self.warnings):
             each.sort(key=lambda problem: problem[:2])
+
+
+def kept(path: str, made: Callable[[Any], T], empty: T, what: str, then: str) -> T:
+    """What a service has kept as JSON, or `empty`; `then`: what comes of it when the file is moved away.  OSError, ValueError."""
+    try:
+        return made(json.loads(read_text(path)))
+    except FileNotFoundError:
+        return empty
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ValueError(f'{path}: it is no {what} of this version ({type(error).__name__}: {error}); move it away, and {then}') from None
 
 
 def shown(text: str) -> str:

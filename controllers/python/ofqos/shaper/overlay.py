@@ -5,8 +5,6 @@
 "1002": {"by": "bob", "at": 1790000000, "gone": true}}}"""
 from __future__ import annotations
 
-import json
-import os
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Callable, Dict, Mapping, Optional, Tuple
@@ -14,7 +12,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Tuple
 from ..jsonfile import write
 from ..units import parse_rate
 from .devices import MOST_ADDRESSES, prefix_of
-from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, in_bounds, read_text, shown, word
+from .model import MBIT, MOST_CLASSES, Circuit, Network, Pair, Prefix, Problems, in_bounds, kept, shown, word
 from .read import text_of
 
 VERSION = 1
@@ -150,19 +148,13 @@ def merged(lists: Network, overlay: Overlay, problems: Problems) -> Network:
 
 def load(path: str) -> Overlay:
     """Empty where there is no file.  OSError, ValueError."""
-    try:
-        found = json.loads(read_text(path))
-    except FileNotFoundError:
-        return {}
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f'{path}: it is no file of changes ({error}); move it away, and the lists hold alone') from None
-    try:
-        if found['version'] != VERSION or len(found['circuits']) > MOST_CLASSES:
-            raise ValueError(f'version {found["version"]}, {len(found["circuits"])} circuits')
-        return {word(id_): _own(each) for id_, each in found['circuits'].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f'{path}: it is no file of changes of this version ({type(error).__name__}: {error}); move it away, and the '
-                         'lists hold alone') from None
+    return kept(path, _overlay, {}, 'file of changes', 'the lists hold alone')
+
+
+def _overlay(found: Any) -> Overlay:
+    if found['version'] != VERSION or len(found['circuits']) > MOST_CLASSES:
+        raise ValueError(f'version {found["version"]}, {len(found["circuits"])} circuits')
+    return {word(id_): _own(each) for id_, each in found['circuits'].items()}
 
 
 def _own(found: Mapping[str, Any]) -> Own:

@@ -10,7 +10,7 @@ from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..jsonfile import write_text
 from .devices import prefix_of
-from .model import MOST_CLASSES, Network, Prefix, read_text
+from .model import MOST_CLASSES, Network, Prefix, kept
 from .read import covers, text_of
 
 VERSION = 1
@@ -136,20 +136,14 @@ def with_sessions(network: Network, found: Placed) -> Network:
 
 def load(path: str) -> Dict[str, Session]:
     """Empty where there is no file.  OSError, ValueError."""
-    try:
-        found = json.loads(read_text(path))
-    except FileNotFoundError:
-        return {}
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f'{path}: it is no file of sessions ({error}); move it away, and sessions come with what is heard of them next') from None
-    try:
-        if found['version'] != VERSION or len(found['sessions']) > MOST_SESSIONS:
-            raise ValueError(f'version {found["version"]}, {len(found["sessions"])} sessions')
-        return {str(key): Session(tuple(map(str, names[:MOST_NAMES])), tuple(prefix_of(text) for text in addresses[:MOST_PREFIXES]), float(at), float(until))
-                for key, (names, addresses, at, until) in found['sessions'].items()}
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f'{path}: it is no file of sessions of this version ({type(error).__name__}: {error}); move it away, and sessions come '
-                         'with what is heard of them next') from None
+    return kept(path, _sessions, {}, 'file of sessions', 'sessions come with what is heard of them next')
+
+
+def _sessions(found: Any) -> Dict[str, Session]:
+    if found['version'] != VERSION or len(found['sessions']) > MOST_SESSIONS:
+        raise ValueError(f'version {found["version"]}, {len(found["sessions"])} sessions')
+    return {str(key): Session(tuple(map(str, names[:MOST_NAMES])), tuple(prefix_of(text) for text in addresses[:MOST_PREFIXES]), float(at), float(until))
+            for key, (names, addresses, at, until) in found['sessions'].items()}
 
 
 def save(path: str, sessions: Mapping[str, Session]) -> None:

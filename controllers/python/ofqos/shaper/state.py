@@ -13,7 +13,7 @@ from typing import Any, Dict, List, Mapping, Optional, Sequence
 
 from .. import commandline
 from ..jsonfile import write_text
-from .model import Circuit, Network, Pair, Prefix, Site, read_text
+from .model import Circuit, Network, Pair, Prefix, Site, kept
 
 VERSION = 1
 FIRST, LAST = 16, 65_519        # queues below are left to their other users: transmit queues, bands, the operator's own
@@ -50,17 +50,7 @@ def default_path() -> str:
 
 def load(path: str) -> State:
     """An empty one where there is no file.  OSError, ValueError."""
-    try:
-        found = json.loads(read_text(path))
-    except FileNotFoundError:
-        return State()
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f'{path}: it is no state of ofqos shaper ({error}); move it away, and the next apply makes another') from None
-    try:
-        return _state(found)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(f'{path}: it is no state of this ofqos shaper ({type(error).__name__}: {error}); move it away, and the next '
-                         'apply makes another') from None
+    return kept(path, _state, State(), 'state of ofqos shaper', 'the next apply makes another')
 
 
 def _state(found: Any) -> State:
