@@ -25,6 +25,14 @@ is_port(struct wanted *w, const struct daemon_setting *at, const char *name, siz
     return false;
 }
 
+/* The value as it was written: that of a section's key has the section's title before it. */
+static const char *
+written(const struct daemon_setting *at)
+{
+    const char *key = at->line ? strchr(at->value, ':') : NULL;
+    return key ? key + 1 : at->value;
+}
+
 /* ------------------------------------------------------------------ fail to wire */
 
 static bool
@@ -50,12 +58,15 @@ take_wire(struct wanted *w, const struct daemon_setting *at)
     size_t n = strcspn(one, ":"), m = two ? strcspn(two + 1, ":") : 0;
     const char *word = two && two[1 + m] ? two + 2 + m : NULL;
     if (!n || !m || (word && strcmp(word, "unshaped"))) {
-        daemon_settings_fault(
-            w->s, at, "must be two ports, such as eth1:eth2 or eth1:eth2:unshaped, not '%s'", one);
+        daemon_settings_fault(w->s, at, "must be %s, not '%s'",
+                              at->line ? "the other port, such as eth2 or eth2:unshaped"
+                                       : "two ports, such as eth1:eth2 or eth1:eth2:unshaped",
+                              written(at));
         return;
     }
     if (n == m && !memcmp(one, two + 1, n)) {
-        daemon_settings_fault(w->s, at, "joins two ports, not one with itself, as '%s' says", one);
+        daemon_settings_fault(w->s, at, "joins two ports, not one with itself, as '%s' says",
+                              written(at));
         return;
     }
     if (!check_end(w, at, one, n) || !check_end(w, at, two + 1, m))
@@ -108,8 +119,8 @@ take_inside(struct wanted *w, const struct daemon_setting *at)
         v.kinds |= kind;
     }
     if (!kind) {
-        daemon_settings_fault(
-            w->s, at, "must be pppoe, mpls or pppoe:mpls, such as eth1:pppoe, not '%s'", at->value);
+        daemon_settings_fault(w->s, at, "must be pppoe, mpls or pppoe:mpls%s, not '%s'",
+                              at->line ? "" : ", such as eth1:pppoe", written(at));
         return;
     }
     if (!is_port(w, at, at->value, name))
@@ -119,6 +130,12 @@ take_inside(struct wanted *w, const struct daemon_setting *at)
         return;
     }
     snprintf(v.port, sizeof v.port, "%.*s", (int)name, at->value);
+    for (unsigned i = 0; i < w->n_inside; i++)
+        if (!strcmp(w->inside[i].port, v.port)) {
+            daemon_settings_fault(w->s, at, "is given twice for %s; both kinds are pppoe:mpls",
+                                  v.port);
+            return;
+        }
     w->inside[w->n_inside++] = v;
 }
 

@@ -187,7 +187,8 @@ def test_subscribers_behind_pppoe(topo, wires, tmp_path):
 WRONG = {'--port-inside=p1': 'must be pppoe, mpls or pppoe:mpls, such as eth1:pppoe',
          '--port-inside=p1:ppoe': 'must be pppoe, mpls',
          '--port-inside=p1:pppoe:': 'must be pppoe, mpls',
-         '--port-inside=p9:pppoe': 'there is no port p9; did you mean p1'}
+         '--port-inside=p9:pppoe': 'there is no port p9; did you mean p1',
+         '--port-inside=p1:pppoe --port-inside=p1:mpls': 'is given twice for p1; both kinds are pppoe:mpls'}
 
 
 @pytest.mark.parametrize('options', WRONG)
