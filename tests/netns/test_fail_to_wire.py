@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from support import offload, tc
+from support.documents import titles_and_commands
 from support.of13 import apply_actions, match, output, set_queue
 from support.offload import Frames, Numbered, established, frame, number, numbers, sentence
 from support.topo import Switch, Topology, Wire, binary, eth, sh, udp_frame
@@ -102,11 +103,15 @@ def flags(topo, port):
 # ------------------------------------------------------------------------------ who forwards
 
 def test_nothing_is_lost_or_doubled(topo, wires, tmp_path):
-    """A stream that the kernel knows goes on while the switch is killed, started, ended, started, handed over"""
+    """A stream that the kernel knows goes on while the switch is killed, started, ended, started, handed over.  Its flows are saved
+    and restored as subscribers.md says"""
     with Wired(topo, WIRE) as switch:
         forward(switch)
-        switch.dpctl('save', str(tmp_path / 'flows'), 'format=bytes')
-        switch.command.append(f'--restore={tmp_path}/flows')
+        save, start = (command.replace('/var/lib/ofqos', str(tmp_path)).split() for command in
+                       dict(titles_and_commands('docs/how-to/subscribers.md', '#+', tables=False))['While-the-switch-is-down'])
+        assert save[:2] == ['dpctl', 'br0']
+        assert switch.dpctl(*save[2:]).returncode == 0
+        switch.command.append(next(word for word in start if word.startswith('--restore=')))
         established(switch, wires[1])
         with Numbered(topo, 10_000, 1000, quiet=5) as stream:
             for end in (signal.SIGKILL, signal.SIGTERM):
@@ -321,6 +326,19 @@ def test_wrong_options(topo, options):
                            f'punix:/tmp/ofqos-wire-{os.getpid()}', *options.split()], text=True, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
     assert done.returncode == 1 and WRONG[options] in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize(('key', 'said'), {
+    'fail-to-wire = p1:p2': "fail-to-wire must be the other port, such as eth2 or eth2:unshaped, not 'p1:p2'",
+    'fail-to-wire = p1': "fail-to-wire joins two ports, not one with itself, as 'p1' says",
+    'inside = p1:pppoe': "inside must be pppoe, mpls or pppoe:mpls, not 'p1:pppoe'"}.items())
+def test_wrong_lines_of_the_file(topo, tmp_path, key, said):
+    """They name what stands there, without the section's port"""
+    conf = tmp_path / 's.conf'
+    conf.write_text(f'interfaces = p1,p2\n[port p1]\n{key}\n', encoding='utf-8')
+    done = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'), f'--check={conf}'], text=True,
+                          check=False, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    assert (done.returncode, done.stdout) == (1, f'{conf}:3: {said}\n')
 
 
 def test_in_the_file(topo, wires, tmp_path):
