@@ -244,6 +244,15 @@ def test_refusals_say_what_would_be_right(topo):
         assert not tc.root(topo.switch_ns, 'p2') or 'htb' != tc.root(topo.switch_ns, 'p2')['kind']
 
 
+def test_passively_where_the_switch_measures_nothing(topo):
+    """A reflector would do; without one it says why at once, and leaves the port as it is"""
+    with running(topo, '--latency=off') as (switch, _):
+        done = switch.dpctl('qos-autorate', 'port=2,min=2mbit,max=8mbit,passive=yes,count=1', check=False)
+        assert done.returncode == 1 and 'was started with --latency=off' in done.stderr
+        assert not tc.root(topo.switch_ns, 'p2') or 'htb' != tc.root(topo.switch_ns, 'p2')['kind']
+        switch.dpctl('qos-autorate', 'port=2,min=2mbit,max=8mbit,passive=yes,reflector=127.0.0.1,count=1')
+
+
 class Questions(threading.Thread):
     """Host 1 asks host 2's name server"""
 

@@ -6,6 +6,7 @@
 
 #include <core/say.h>
 #include <core/signals.h>
+#include <queues/queues.h>
 
 #include <errno.h>
 
@@ -152,7 +153,9 @@ turn(struct autorate *a)
         return now_us() - heard_at < PROBE_SILENT ? DPCTL_OK : without_answers(a);
     if (a->silent)
         st = autorate_event(a, "answers",
-                            a->pairs ? "there are round trips" : "a reflector answers");
+                            a->pairs       ? "there are round trips"
+                            : a->answering ? "a reflector answers"
+                                           : "little passes, so nothing waits");
     a->silent = false;
     a->state = autorate_step(
         &a->law, &(struct autorate_turn){.at = a->at, .sent = a->sent, .delay = a->delay});
@@ -229,7 +232,8 @@ autorate_run(struct ctx *c, char **words, int n)
     if (!st) {
         autorate_begin(&a.law, &a.bounds);
         passive_begin(&a.passive, now_us());
-        st = autorate_find(&a);
+        st = a.passive.on && !a.probes.n ? queues_needs_latency(c) : DPCTL_OK;
+        st = st ? st : autorate_find(&a);
     }
     if (!st) {
         signal(SIGPIPE, SIG_IGN); /* also if the reader goes away the class gets its safe rate */

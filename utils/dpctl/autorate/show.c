@@ -71,8 +71,9 @@ line_text(struct of_wr *w, const struct autorate *a)
     char rate[16], sent[16];
     uint64_t bps = sent_bps(a);
     print_clock(w);
-    of_printf(w, "rate %7s  sent %7s (%3" PRIu64 " %%)  ", watch_number(a->rate, rate),
-              watch_number(bps, sent), a->rate ? (bps * 100 + a->rate / 2) / a->rate : 0);
+    of_printf(w, "rate %7s  sent %7s (%3" PRIu64 " %%)  ",
+              a->rate ? watch_number(a->rate, rate) : "-", watch_number(bps, sent),
+              a->rate ? (bps * 100 + a->rate / 2) / a->rate : 0);
     if (a->line_delay >= 0)
         of_printf(w, "delay +%" PRId64 ".%" PRId64 " ms above %" PRId64 ".%" PRId64 "  ",
                   a->line_delay / 1000, a->line_delay / 100 % 10, a->baseline / 1000,

@@ -48,11 +48,19 @@ queues_ask_histograms(struct ctx *c, struct queue_rows *out)
 }
 
 enum status
-queues_say_no_latency(struct ctx *c)
+queues_needs_latency(struct ctx *c)
 {
     char *lines;
-    if (ask_status_if_known(c, &lines) && strstr(lines, "\nlatency=off"))
-        return say_failed(c, "the switch was started with --latency=off, so it measures none");
+    return ask_status_if_known(c, &lines) && strstr(lines, "\nlatency=off")
+               ? say_failed(c, "the switch was started with --latency=off, so it measures none")
+               : DPCTL_OK;
+}
+
+enum status
+queues_say_no_latency(struct ctx *c)
+{
+    if (queues_needs_latency(c))
+        return DPCTL_FAILED;
     fprintf(stderr,
             "no samples yet: round trips are taken from TCP, QUIC, DNS and pings that pass the "
             "switch in both directions\n");

@@ -139,6 +139,8 @@ struct queue_latency {
 
 enum status queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class,
                                struct queue_rows *out);
+/* Fails, and says so, if the switch was started with --latency=off. */
+enum status queues_needs_latency(struct ctx *c);
 /* Says why there are no rows. */
 enum status queues_say_no_latency(struct ctx *c);
 /* HISTOGRAMS of all queues: rows of OFP_HISTOGRAMS_LEN. */
