@@ -55,6 +55,7 @@ class Tour:
     def __init__(self):
         self.pid, self.terminal = pty.fork()
         if not self.pid:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)        # tests that run in the background ignore it
             os.execv(DPCTL, [DPCTL, 'tour'])
         self.seen = ''
 
