@@ -45,7 +45,8 @@ struct loop {
         mutex; /* of the next two: tickets of the loop's lock, which is for who has the number `entered` */
     uint64_t asked, entered;
     pthread_cond_t left;
-    bool waits; /* the loop, for events; under its lock */
+    bool waits;   /* the loop, for events; under its lock */
+    bool turning; /* the loop, callbacks; likewise */
     uint64_t now;
     uint64_t seq;
     struct loop_timer **heap; /* armed timers, the earliest first */
@@ -340,6 +341,7 @@ loop_turn(struct loop *l, int max_ms)
     l->waits = false;
     if (err && err != -EINTR)
         return err;
+    l->turning = true;
     for (int i = 0; i < n; i++) {
         struct loop_io *io = ev[i].data.ptr;
         uint64_t count;
@@ -352,7 +354,14 @@ loop_turn(struct loop *l, int max_ms)
     if (l->idle)
         l->idle(l->idle_ctx);
     free_dead(l);
+    l->turning = false;
     return 0;
+}
+
+bool
+loop_is_turning(const struct loop *l)
+{
+    return l->turning;
 }
 
 int

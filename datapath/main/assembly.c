@@ -98,7 +98,11 @@ sw_set_leaf(struct sw *sw)
 static void
 leave(void *ctx)
 {
-    loop_leave(((struct sw *)ctx)->loop);
+    const struct sw *sw = ctx;
+    if (loop_is_turning(sw->loop))
+        log_error(SWITCH, "a defect of the switch: its control thread asks the kernel itself, "
+                          "and all else waits");
+    loop_leave(sw->loop);
 }
 
 static void

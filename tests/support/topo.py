@@ -355,10 +355,12 @@ class Switch:
         return self.process.returncode
 
     def check(self):
-        """Raise when it crashed or a sanitizer said something."""
+        """Raise when it crashed, a sanitizer said something, or it has found a defect of its own."""
         said = self.output()
         if re.search(r'AddressSanitizer|LeakSanitizer|ThreadSanitizer|runtime error:', said):
             raise AssertionError('a sanitizer reported:\n' + said[-8000:])
+        if 'a defect of the switch' in said:
+            raise AssertionError(said[-8000:])
 
     def __exit__(self, exc_type, *_):
         try:

@@ -71,7 +71,7 @@ const char *below(uint32_t id);
             fail_msg("%s %s: %x %s", sched, args, e_, err.text);                                   \
     } while (0)
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+#define TEST(f)      cmocka_unit_test_setup_teardown(f, setup, teardown)
 #define LEAF_TEST(f) cmocka_unit_test_setup_teardown(f, setup_leaf, teardown_leaf)
 
 #endif

@@ -27,6 +27,9 @@ int loop_turn(struct loop *l, int max_ms);
 /* Ends loop_run after the present turn.  May be called by a signal handler or another thread. */
 void loop_stop(struct loop *l);
 
+/* Whether the loop's own thread is in a callback, which holds the lock until it returns: it must not wait for the kernel. */
+bool loop_is_turning(const struct loop *l);
+
 void loop_enter(struct loop *l);
 void loop_leave(struct loop *l);
 
