@@ -78,7 +78,7 @@ class Numbered:
     with Numbered(topo, 200_000, 100_000) as stream: ...
     stream.result         {'sent': ..., 'lost': ..., 'duplicated': ..., ...}"""
 
-    def __init__(self, topo, count, rate, flows=1, src=1, dst=2, quiet=0.5):
+    def __init__(self, topo, count, rate, flows=1, src=1, dst=2, quiet=2):
         self.topo, self.count, self.rate, self.flows = topo, count, rate, flows
         self.src, self.dst, self.quiet = src, dst, quiet
         self.seconds = count / rate
@@ -241,7 +241,7 @@ def drops(conn):
         sum(v for k, v in qosmsg.counters(conn).items() if k.startswith('drop.'))
 
 
-def stream_of(switch, conn, count, rate, changes, own, seed, flows=1, quiet=0.5):
+def stream_of(switch, conn, count, rate, changes, own, seed, flows=1, quiet=2):
     """A stream with changes beside it -> {'result', 'uncounted', 'changes', 'hits', 'text'}
 
     uncounted: frames that are lost, and neither the switch, nor a wire, nor the listener's socket has
