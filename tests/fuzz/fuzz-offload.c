@@ -67,30 +67,33 @@ is_whole_tcp_or_udp(const struct packet *p)
 
 /* A partial checksum is the sum of the pseudo-header, which is never 0. */
 static void
-put_pseudo_sum(struct both *b)
+put_pseudo_sum(struct both *b, uint32_t offset)
 {
     struct packet *p = &b->p;
     struct ip_view v;
     bool v6 = of_get16(p->key.eth_type) == TYPE_IPV6;
-    uint32_t at = p->l4 + p->vnet.csum_offset;
+    uint32_t at = p->l4 + offset;
     if (!ip_view(p->data, p->len, p->l3, v6, false, &v))
         abort();
     of_set16(p->data + at, ip_pseudo_sum(p->data + p->l3, v6, v.proto, v.end - p->l4));
     memcpy(b->s.data + at - (b->s.s.vlan_present ? VLAN_TAG : 0), p->data + at, 2);
 }
 
-/* Somewhere in a datagram with a checksum that is whole: what follows is as good as an inner header's. */
+/* Somewhere in a datagram with a checksum that is whole, or of a super-packet a partial one, too, as senders and the
+ * kernel's receive offload leave it: what follows is as good as an inner header's. */
 static void
 set_inner(struct both *b)
 {
     struct packet *p = &b->p;
     struct skb_view v;
-    if (!programs_read(&b->s, &v) || !v.inside || p->len < p->l4 + UDP_HEADER + 20)
+    if (!p->l4 || !programs_read(&b->s, &v) || !v.inside || p->len < p->l4 + UDP_HEADER + 20)
         return;
     p->vnet.flags = VIRTIO_NET_HDR_F_NEEDS_CSUM;
     p->vnet.csum_start = (uint16_t)(p->l4 + UDP_HEADER);
     p->vnet.csum_offset = TCP_CSUM_AT;
     b->s.partial = true;
+    if (b->s.s.gso_size && of_get16(p->data + p->l4 + UDP_CSUM_AT))
+        put_pseudo_sum(b, UDP_CSUM_AT);
 }
 
 /* The checksum's place is right: who sends other ones to a port is the kernel itself. */
@@ -110,7 +113,7 @@ set_vnet(struct both *b, uint8_t flags, uint16_t mss)
         p->vnet.csum_start = (uint16_t)p->l4;
         p->vnet.csum_offset = p->key.ip_proto == PROTO_TCP ? TCP_CSUM_AT : UDP_CSUM_AT;
         b->s.partial = true;
-        put_pseudo_sum(b);
+        put_pseudo_sum(b, p->vnet.csum_offset);
     }
 }
 
@@ -207,6 +210,20 @@ set_field_of(union room *r, const uint8_t *op)
     enum oxm_field f = field_of(op, value);
     r->act = (struct act){.op = OFPAT_SET_FIELD, .extra = f, .arg = 1};
     memcpy(r->bytes + sizeof r->act, value, oxm_rows[f].bytes);
+}
+
+static void
+label_action_of(union room *r, const uint8_t *op)
+{
+    static const uint16_t behind[] = {TYPE_IPV4, TYPE_IPV6, TYPE_MPLS, TYPE_ARP};
+    switch (op[1] % 4) {
+    case 0: r->act = (struct act){.op = OFPAT_POP_MPLS, .arg = behind[op[2] % 4]}; break;
+    case 1:
+        r->act = (struct act){.op = OFPAT_PUSH_MPLS, .arg = op[2] & 1 ? TYPE_MPLS_MC : TYPE_MPLS};
+        break;
+    case 2: r->act = (struct act){.op = OFPAT_SET_MPLS_TTL, .arg = op[2]}; break;
+    default: r->act = (struct act){.op = OFPAT_DEC_MPLS_TTL};
+    }
 }
 
 /* The actions that a plan knows; what the packet lacks stays. */
