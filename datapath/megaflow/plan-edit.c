@@ -42,6 +42,10 @@ is_for_ip(uint32_t kind)
     case OFFLOAD_POP_VLAN:
     case OFFLOAD_SET_VLAN:
     case OFFLOAD_SET_HEAD:
+    case OFFLOAD_PUSH_MPLS:
+    case OFFLOAD_POP_MPLS:
+    case OFFLOAD_SET_MPLS_TTL:
+    case OFFLOAD_DEC_MPLS_TTL:
     case OFFLOAD_SET_ARP: return false;
     default: return true;
     }
@@ -102,6 +106,12 @@ has_l4(struct plan_way *w, uint8_t proto)
 {
     return is_proto(w, proto) && plan_look_vlan(w, KEY_HAS_L4) &&
            of_get16(w->now.key.vlan_vid) & KEY_HAS_L4;
+}
+
+static bool
+has_mpls(struct plan_way *w)
+{
+    return (is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC)) && has_l3(w);
 }
 
 /* ------------------------------------------------------------------ set_field */
@@ -234,7 +244,7 @@ has_field(struct plan_way *w, enum oxm_field f)
     case OXM_ipv6_nd_tll: return is_type(w, TYPE_IPV6) && has_l4(w, PROTO_ICMPV6);
     case OXM_mpls_label:
     case OXM_mpls_tc:
-    case OXM_mpls_bos: return (is_type(w, TYPE_MPLS) || is_type(w, TYPE_MPLS_MC)) && has_l3(w);
+    case OXM_mpls_bos: return has_mpls(w);
     case OXM_pbb_isid: return is_type(w, TYPE_PBB) && has_l3(w);
     default: return true;
     }
@@ -328,14 +338,14 @@ pop_vlan(struct plan_way *w)
 /* ------------------------------------------------------------------ TTL */
 
 static bool
-set_ttl(struct plan_way *w, uint8_t ttl)
+set_ttl(struct plan_way *w, uint32_t kind, uint8_t ttl)
 {
     w->now.ttl = ttl;
-    return plan_op(w, OFFLOAD_SET_TTL, ttl, 0);
+    return plan_op(w, kind, ttl, 0);
 }
 
 static bool
-dec_ttl(struct plan_way *w)
+dec_ttl(struct plan_way *w, uint32_t kind)
 {
     struct planned *p = &w->now;
     struct offload_rule *r = &w->out->rule;
@@ -346,7 +356,7 @@ dec_ttl(struct plan_way *w)
     } else if (p->ttl-- <= 1) {
         return plan_refuse(w, OFFLOAD_WHY_ttl);
     }
-    return plan_op(w, OFFLOAD_DEC_TTL, 0, 0);
+    return plan_op(w, kind, 0, 0);
 }
 
 /* From one IP header to the next, if that is an IP header. */
@@ -367,6 +377,98 @@ push_missing(struct plan_way *w, uint16_t type)
     return plan_look_vlan(w, OFPVID_PRESENT) && (has_tag(w) || push_vlan(w, type));
 }
 
+/* ------------------------------------------------------------------ MPLS */
+
+#define FIRST_BEHIND                                                                               \
+    5 /* word of a key: from it on it tells of what is behind the EtherType, and PCP */
+
+/* The programs push and pop labels where there are no tags, and not in super-packets, as a packet socket's header
+ * describes none with labels.  Where the port looks inside, the key doesn't tell whether labels are in front. */
+static bool
+may_move_labels(struct plan_way *w)
+{
+    if (w->inside || !plan_look_vlan(w, OFPVID_PRESENT) || has_tag(w))
+        return plan_refuse(w, w->why == OFFLOADED ? OFFLOAD_WHY_action : w->why);
+    w->out->rule.super = 0;
+    return true;
+}
+
+static void
+set_behind(struct flow_key *k, uint8_t byte)
+{
+    memset(&k->w[FIRST_BEHIND], byte, (KEY_WORDS - FIRST_BEHIND) * sizeof k->w[0]);
+}
+
+static void
+set_has(struct flow_key *k, uint16_t has)
+{
+    of_set16(k->vlan_vid, (uint16_t)(key_vid(k) | has));
+}
+
+/* The frame's type is this one now.  has: KEY_HAS_ of the key; told: those that are known. */
+static void
+retype(struct planned *p, uint16_t type, uint16_t has, uint16_t told)
+{
+    of_set16(p->key.eth_type, type);
+    of_set16(p->known.eth_type, UINT16_MAX);
+    of_set16(p->lost.eth_type, 0);
+    set_has(&p->key, has);
+    set_has(&p->known, told);
+    set_has(&p->lost, (uint16_t)(KEY_HAS & ~told));
+}
+
+/* A label in front of another one has its fields but for the last one, "bottom of stack". */
+static void
+put_label(struct planned *p, bool another)
+{
+    struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
+    const uint8_t all[3] = {0, 0xff, 0};
+    for (int i = 0; i < 3; i++) {
+        uint64_t label = k[i]->w[6];
+        set_behind(k[i], all[i]);
+        if (another)
+            k[i]->w[6] = label;
+        k[i]->mpls_bos = all[i];
+        memset(k[i]->ipv6_exthdr, all[i], sizeof k[i]->ipv6_exthdr);
+    }
+    p->key.mpls_bos = !another;
+}
+
+static bool
+push_mpls(struct plan_way *w, uint16_t type)
+{
+    struct planned *p = &w->now;
+    bool another = has_mpls(w), ip = !another && (is_type(w, TYPE_IPV4) || is_type(w, TYPE_IPV6));
+    if (w->why != OFFLOADED || (ip && !has_ip(w)) || !may_move_labels(w) ||
+        !plan_op(w, OFFLOAD_PUSH_MPLS, type, of_get16(p->key.eth_type)))
+        return false;
+    if (!another && !ip)
+        p->ttl = 0;
+    put_label(p, another);
+    retype(p, type, KEY_HAS_L3, KEY_HAS);
+    p->added += MPLS_SHIM;
+    return true;
+}
+
+/* The key doesn't tell what is behind the label. */
+static bool
+pop_mpls(struct plan_way *w, uint16_t type)
+{
+    struct planned *p = &w->now;
+    if (type < ETH_MIN_TYPE || is_vlan_type(type))
+        return plan_refuse(w, OFFLOAD_WHY_unknown_key);
+    if (!may_move_labels(w) || !plan_op(w, OFFLOAD_POP_MPLS, type, 0))
+        return false;
+    set_behind(&p->key, 0);
+    set_behind(&p->known, 0);
+    set_behind(&p->lost, 0xff);
+    p->known.vlan_pcp = 0xff; /* there is no tag */
+    p->lost.vlan_pcp = 0;
+    retype(p, type, 0, 0);
+    p->added -= MPLS_SHIM;
+    return true;
+}
+
 bool
 plan_edit(struct plan_way *w, const struct act *a)
 {
@@ -375,14 +477,18 @@ plan_edit(struct plan_way *w, const struct act *a)
     case OFPAT_PUSH_VLAN:
         return a->extra ? push_missing(w, (uint16_t)a->arg) : push_vlan(w, (uint16_t)a->arg);
     case OFPAT_POP_VLAN: return pop_vlan(w);
-    case OFPAT_SET_NW_TTL: return set_ttl(w, (uint8_t)a->arg);
-    case OFPAT_DEC_NW_TTL: return dec_ttl(w);
+    case OFPAT_SET_NW_TTL: return set_ttl(w, OFFLOAD_SET_TTL, (uint8_t)a->arg);
+    case OFPAT_DEC_NW_TTL: return dec_ttl(w, OFFLOAD_DEC_TTL);
     case OFPAT_COPY_TTL_IN:
     case OFPAT_COPY_TTL_OUT: return copy_ttl(w);
-    case OFPAT_POP_MPLS: /* behind IP there is none */
-    case OFPAT_POP_PBB:
+    case OFPAT_PUSH_MPLS: return push_mpls(w, (uint16_t)a->arg);
+    case OFPAT_POP_MPLS: return has_mpls(w) ? pop_mpls(w, (uint16_t)a->arg) : w->why == OFFLOADED;
     case OFPAT_SET_MPLS_TTL:
-    case OFPAT_DEC_MPLS_TTL: return has_ip(w);
+        return has_mpls(w) ? set_ttl(w, OFFLOAD_SET_MPLS_TTL, (uint8_t)a->arg)
+                           : w->why == OFFLOADED;
+    case OFPAT_DEC_MPLS_TTL:
+        return has_mpls(w) ? dec_ttl(w, OFFLOAD_DEC_MPLS_TTL) : w->why == OFFLOADED;
+    case OFPAT_POP_PBB: return has_ip(w); /* behind IP there is none */
     default: return plan_refuse(w, OFFLOAD_WHY_action);
     }
 }

@@ -44,7 +44,8 @@ struct plan_way {
     uint32_t group;       /* the last one that was met */
     bool retagged;        /* NORMAL floods with another tag */
     bool goes;            /* it comes to a port that is up */
-    bool has_queue;       /* for what enters by its port: the first one */
+    bool inside;    /* the port looks into PPPoE and MPLS: the key doesn't tell what is in front */
+    bool has_queue; /* for what enters by its port: the first one */
     uint32_t queue;
     enum offload_reason why;
     uint8_t n_forks;

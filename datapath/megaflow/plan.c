@@ -464,6 +464,7 @@ offload_plan_make(struct dp *dp, const struct flow_key *key, enum offload_stage 
     const struct port *in = dp_port(dp, in_port);
     struct plan_way w = {.run = {.on = &recorder, .path = &path}, .meters = meters, .out = out};
     w.now = (struct planned){.key = *key, .ttl = -1};
+    w.inside = in && port_inside(in);
     memset(out, 0, sizeof *out);
     out->rule.longest = out->rule.super = OFFLOAD_MAX_FRAME;
     w.why = in_refusal(in, stage);

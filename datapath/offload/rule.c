@@ -153,6 +153,16 @@ offload_rule_edits(const struct offload_rule *r)
     return false;
 }
 
+/* What a label is put in front of leaves as MPLS, which user space doesn't look into either. */
+bool
+offload_rule_measured(const struct offload_rule *r)
+{
+    for (uint32_t i = 0; i < r->n_ops; i++)
+        if (r->op[i].kind == OFFLOAD_PUSH_MPLS || r->op[i].kind == OFFLOAD_POP_MPLS)
+            return false;
+    return !offload_rule_covered(r);
+}
+
 bool
 offload_rule_covered(const struct offload_rule *r)
 {

@@ -239,7 +239,7 @@ action_of(union room *r, const uint8_t *op)
     case 2: r->act = (struct act){.op = OFPAT_SET_NW_TTL, .arg = op[1]}; break;
     case 3: r->act = (struct act){.op = OFPAT_DEC_NW_TTL}; break;
     case 4: r->act = (struct act){.op = op[1] & 1 ? OFPAT_COPY_TTL_IN : OFPAT_COPY_TTL_OUT}; break;
-    case 5: r->act = (struct act){.op = OFPAT_POP_MPLS, .arg = TYPE_IPV4}; break;
+    case 5: label_action_of(r, op); break;
     case 6: r->act = (struct act){.op = OFPAT_PUSH_VLAN, .arg = TYPE_VLAN, .extra = 1}; break;
     case 7: r->act = (struct act){.op = OFPAT_OUTPUT}; break;
     default: set_field_of(r, op);
@@ -258,7 +258,7 @@ make_rule(const struct actions *a, const struct packet *p, struct offload_plan *
     static struct plan_way w;
     memset(plan, 0, sizeof *plan);
     plan->rule.longest = plan->rule.super = OFFLOAD_MAX_FRAME;
-    w = (struct plan_way){.out = plan, .now = {.key = p->key, .ttl = -1}};
+    w = (struct plan_way){.out = plan, .now = {.key = p->key, .ttl = -1}, .inside = p->inside};
     for (unsigned i = 0; i < a->n; i++) {
         bool ok = a->v[i].act.op == OFPAT_OUTPUT ? plan_op(&w, OFFLOAD_OUTPUT, OUT + i, i)
                                                  : plan_edit(&w, &a->v[i].act);
@@ -370,7 +370,7 @@ is_ambiguous(const struct both *b)
 static bool
 is_beyond_entry(const struct both *b, const struct offload_rule *r)
 {
-    return b->view.ttl < r->min_ttl || (b->s.s.gso_size && !b->view.cuts) ||
+    return b->view.ttl < r->min_ttl || (b->s.s.gso_size && (!b->view.cuts || !r->super)) ||
            (offload_rule_covered(r) && is_ambiguous(b));
 }
 
@@ -379,7 +379,7 @@ static void
 compare_probes(const struct both *b, const struct offload_rule *r)
 {
     const struct offload_op *op = r->n_ops ? &r->op[r->n_ops - 1] : NULL;
-    if (!op || op->kind != OFFLOAD_OUTPUT || offload_rule_covered(r))
+    if (!op || op->kind != OFFLOAD_OUTPUT || !offload_rule_measured(r))
         return;
     if (probes_want(&ours, &b->p))
         probes_look(&ours, &b->p, IFINDEX, (int)op->arg, (uint32_t)(op->value >> 32), 1000000000);

@@ -13,8 +13,8 @@ import time
 import pytest
 
 from support import of13, offload, qosmsg as q
-from support.of13 import (apply_actions, bucket, dec_nw_ttl, goto_table, group, group_mod, match,
-                          output, pop_vlan, push_vlan, set_field, set_nw_ttl, set_queue,
+from support.of13 import (apply_actions, bucket, dec_mpls_ttl, dec_nw_ttl, goto_table, group, group_mod, match, output,
+                          pop_mpls, pop_vlan, push_mpls, push_vlan, set_field, set_mpls_ttl, set_nw_ttl, set_queue,
                           write_actions)
 from support.topo import Switch, Topology, checksum, mac
 from support.virtio import VirtioWire, unfinished
@@ -123,13 +123,18 @@ def tagged(chance, kind):
     return out + struct.pack('!H', kind)
 
 
+def labelled(chance, body):
+    """One label more than the switch looks behind, too"""
+    n, ttl = chance.randrange(1, 6), chance.choice([64, 64, 2, 1])
+    return 0x8847, b''.join(struct.pack('!I', 16 + i << 12 | (i == n - 1) << 8 | ttl) for i in range(n)) + body
+
+
 def hidden(chance, kind, body):
-    """In a session of PPPoE, or behind labels: one more than the switch looks behind, too"""
+    """In a session of PPPoE, or behind labels"""
     if chance.random() < 0.7:
         proto = {0x800: 0x21, 0x86dd: 0x57}.get(kind, 0xc021)
         return 0x8864, struct.pack('!HHHH', 0x1100, chance.randrange(1, 5), len(body) + 2, proto) + body
-    labels = chance.randrange(1, 6)
-    return 0x8847, b''.join(struct.pack('!I', 16 + i << 12 | (i == labels - 1) << 8 | 64) for i in range(labels)) + body
+    return labelled(chance, body)
 
 
 class Template:
@@ -155,6 +160,8 @@ class Template:
             kind = 0x800 if version == 4 else 0x86dd
         if inside and shape == 'whole' and chance.random() < 0.7:
             kind, body = hidden(chance, kind, body)
+        elif shape == 'whole' and chance.random() < 0.2:
+            kind, body = labelled(chance, body)
         frame = mac(chance.choice([1, 2, 3])) + mac(0x11) + tagged(chance, kind) + body
         self.header, self.frame = bytes(10), frame.ljust(60, b'\0')
         if shape != 'whole':
@@ -172,11 +179,14 @@ EDITS = [
 ]
 TAG = [lambda c: pop_vlan(), lambda c: set_field(vlan_vid=0x1000 | c.choice([5, 6, 77])),
        lambda c: set_field(vlan_pcp=c.randrange(8))]
-IP = [lambda c: set_field(ip_dscp=c.randrange(64)), lambda c: set_field(ip_ecn=c.randrange(4))]
+PUSH = [lambda c: push_mpls(c.choice([0x8847, 0x8848]))]
+IP = [*PUSH, lambda c: set_field(ip_dscp=c.randrange(64)), lambda c: set_field(ip_ecn=c.randrange(4))]
 IP4 = [lambda c: set_field(ipv4_src=c.choice(ADDRESSES4)), lambda c: set_field(ipv4_dst=c.choice(ADDRESSES4))]
 ARP = [lambda c: set_field(arp_op=c.choice([1, 2])), lambda c: set_field(arp_spa=c.choice(ADDRESSES4)),
        lambda c: set_field(arp_tpa=c.choice(ADDRESSES4)), lambda c: set_field(arp_sha=mac(c.randrange(9))),
        lambda c: set_field(arp_tha=mac(c.randrange(9)))]
+LABEL = [lambda c: pop_mpls(c.choice([0x800, 0x86dd, 0x8847])), lambda c: set_field(mpls_label=c.randrange(1 << 20)),
+         *PUSH, lambda c: set_field(mpls_tc=c.randrange(8)), lambda c: set_mpls_ttl(c.choice([1, 9])), lambda c: dec_mpls_ttl()]
 IP6 = [lambda c: set_field(ipv6_flabel=c.choice([0, 0x54321])), lambda c: set_field(ipv6_src=c.choice(ADDRESSES6)), lambda c: set_field(ipv6_dst=c.choice(ADDRESSES6))]
 PORT = {proto: [lambda c, p=p: set_field(**{f'{p}_src': c.randrange(1, 65536)}),
                 lambda c, p=p: set_field(**{f'{p}_dst': c.randrange(1, 65536)})]
@@ -191,20 +201,23 @@ def random_match(chance):
         fields['in_port'] = chance.randrange(1, PORTS + 1)
     if chance.random() < 0.2:
         fields['eth_dst'] = (mac(chance.choice([1, 2, 3])), b'\xff' * 6)[0]
-    version = chance.choice([0, 4, 4, 6, 'arp', 'nd'])
+    version = chance.choice([0, 4, 4, 6, 'arp', 'nd', 'mpls'])
     if version == 'arp':
         fields['eth_type'] = 0x806
         some = {'arp_op': chance.choice([1, 2]), 'arp_spa': chance.choice(ADDRESSES4),
                 'arp_tpa': ('10.0.0.0', '255.255.255.0'), 'arp_sha': mac(0x11), 'arp_tha': (mac(1), b'\xff' * 6)}
         fields |= {k: some[k] for k in some if chance.random() < 0.4}
-        edits += ARP
+        edits += ARP + PUSH
     elif version == 'nd':
         fields |= {'eth_type': 0x86dd, 'ip_proto': 58, 'icmpv6_type': chance.choice([135, 136])}
         if chance.random() < 0.5:
             fields['ipv6_nd_target'] = chance.choice(ADDRESSES6)
+    elif version == 'mpls':
+        fields['eth_type'] = 0x8847
+        edits += LABEL
     elif version == 6 and chance.random() < 0.3:
         fields['ipv6_exthdr'] = chance.choice([0, 16, 64, (16, 16)])
-    if version in ('arp', 'nd'):
+    if version in ('arp', 'nd', 'mpls'):
         version = 0
     if version:
         fields['eth_type'] = 0x800 if version == 4 else 0x86dd

@@ -12,6 +12,7 @@
 #define IPV4_SRC_AT  12
 #define IPV6_TTL_AT  7
 #define IPV6_SRC_AT  8
+#define MPLS_TTL_AT  3
 #define TCP_SUM_AT   16
 #define ICMP6_SUM_AT 2
 
@@ -110,6 +111,79 @@ set_vlan(struct __sk_buff *skb, __u32 bits, __u32 value)
     return err ? err : bpf_skb_vlan_push(skb, type, tci);
 }
 
+/* ------------------------------------------------------------------ labels
+ *
+ * No helper makes room for a label, or tells the kernel that the frame is of another type now: its queueing
+ * disciplines and drivers go by that.  Pushing and popping VLAN tags does both: a tag that is not the last one is
+ * in the bytes, and where the kernel takes one out of them, the type behind it becomes the frame's.  So what is to be
+ * there is written over tags before they are popped. */
+
+/* The new label takes what the outermost one has, else the IP header's TTL (new_shim in packet/tags.c). */
+static __always_inline int
+new_label(struct __sk_buff *skb, __u32 behind, __be32 *label)
+{
+    __u8 ttl;
+    if (behind == TYPE_MPLS || behind == TYPE_MPLS_MC) {
+        if (bpf_skb_load_bytes(skb, ETH_HEADER, label, sizeof *label))
+            return -1;
+        *label &= ~bpf_htonl(MPLS_BOS);
+        return 0;
+    }
+    *label = bpf_htonl(MPLS_BOS);
+    if (behind != TYPE_IPV4 && behind != TYPE_IPV6)
+        return 0;
+    if (bpf_skb_load_bytes(skb, ETH_HEADER + (behind == TYPE_IPV6 ? IPV6_TTL_AT : IPV4_TTL_AT),
+                           &ttl, 1))
+        return -1;
+    *label = bpf_htonl(MPLS_BOS | ttl);
+    return 0;
+}
+
+/* Puts n tags in front of the frame, which has none; the last one is beside the bytes.  Since Linux 6.10 and in
+ * later releases of older series, the kernel's checksum of the frame has the others; before, it begins behind them.
+ * Negative: there was no memory; else flags to write over them. */
+static __always_inline int
+push_tags(struct __sk_buff *skb, int n)
+{
+    __s64 sum = bpf_csum_update(skb, 0);
+    for (int i = 0; i < n; i++)
+        if (bpf_skb_vlan_push(skb, bpf_htons(TYPE_VLAN), 0))
+            return -1;
+    return (__s64)bpf_csum_update(skb, 0) == sum ? 0 : BPF_F_RECOMPUTE_CSUM;
+}
+
+/* addresses, TAG, TAG, type  ->  addresses, TAG, type of the label, label, type */
+static __noinline int
+push_mpls(struct __sk_buff *skb, struct offload_at *at, __u32 type, __u32 behind)
+{
+    __be16 label_type = bpf_htons(type);
+    __be32 label;
+    if (new_label(skb, behind, &label))
+        return -1;
+    int flags = push_tags(skb, 3);
+    if (flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &label_type, 2, flags) ||
+        bpf_skb_store_bytes(skb, ETH_HEADER + VLAN_TAG, &label, sizeof label, flags) ||
+        bpf_skb_vlan_pop(skb))
+        return -1;
+    at->summed = flags;
+    return bpf_skb_vlan_pop(skb);
+}
+
+/* addresses, TAG, type of the label, label  ->  addresses, TAG, TAG, type */
+static __noinline int
+pop_mpls(struct __sk_buff *skb, struct offload_at *at, __u32 type)
+{
+    __be16 tag = bpf_htons(TYPE_VLAN), behind[2] = {0, bpf_htons(type)};
+    int flags = push_tags(skb, 2);
+    if (flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &tag, sizeof tag, flags) ||
+        bpf_skb_store_bytes(skb, ETH_HEADER + VLAN_TAG, behind, sizeof behind, at->summed) ||
+        bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb))
+        return -1;
+    return bpf_skb_vlan_pop(skb);
+}
+
+/* ------------------------------------------------------------------ IP, ARP */
+
 /* Two bytes of the IPv4 header. */
 static __always_inline int
 set_ipv4_half(struct __sk_buff *skb, __u32 l3, __u32 at, __u16 old, __u16 now)
@@ -152,13 +226,25 @@ set_ttl(struct __sk_buff *skb, __u32 l3, __u32 v6, __u32 ttl)
 
 /* Labels, service numbers, the flow label: no header's checksum covers them. */
 static __noinline int
-set_head(struct __sk_buff *skb, __u32 l3, __be32 bits, __be32 value)
+set_head(struct __sk_buff *skb, struct offload_at *at, __be32 bits, __be32 value)
 {
     __be32 head;
+    __u32 l3 = l3_of(at);
     if (bpf_skb_load_bytes(skb, l3, &head, sizeof head))
         return -1;
     head = (head & ~bits) | value;
-    return bpf_skb_store_bytes(skb, l3, &head, sizeof head, BPF_F_RECOMPUTE_CSUM);
+    return bpf_skb_store_bytes(skb, l3, &head, sizeof head, at->summed);
+}
+
+static __noinline int
+dec_mpls_ttl(struct __sk_buff *skb, struct offload_at *at)
+{
+    __u8 ttl;
+    __u32 offset = l3_of(at) + MPLS_TTL_AT;
+    if (bpf_skb_load_bytes(skb, offset, &ttl, 1))
+        return -1;
+    ttl--;
+    return bpf_skb_store_bytes(skb, offset, &ttl, 1, at->summed);
 }
 
 static __noinline int

@@ -310,6 +310,7 @@ parse_mpls(struct __sk_buff *skb, struct frame *f)
     f->key.mpls_label = bpf_htonl(bits >> 12);
     f->key.mpls_tc = bits >> 9 & 7;
     f->key.mpls_bos = bits >> 8 & 1;
+    f->ttl = bits & 0xff;
     return 1;
 }
 

@@ -47,6 +47,7 @@
 #define INSIDE_PPPOE  1 /* packet/packet.h */
 #define INSIDE_MPLS   2
 #define LABELS        4
+#define MPLS_BOS      0x100
 #define TYPE_OLD_VLAN 0x9100
 #define PROTO_HOP     0
 #define PROTO_ICMP    1

@@ -168,11 +168,11 @@ is_measured(const struct offload_entry *e, __u32 where)
 {
     __u32 proto = where_proto(where);
     __u32 echo = where_is_v6(where) ? PROTO_ICMPV6 : PROTO_ICMP;
-    return (proto == PROTO_TCP || proto == echo || where_measured(where)) && !e->covered &&
+    return (proto == PROTO_TCP || proto == echo || where_measured(where)) && !e->unmeasured &&
            !where_fragment(where);
 }
 
-/* Frames that leave by an entry which keeps their addresses.  Not inlined: the stack of all calls is 512 bytes. */
+/* Frames that leave by an entry which keeps their addresses, and where they are.  Not inlined: the stack of all calls is 512 bytes. */
 static __noinline int
 measure(struct __sk_buff *skb, const struct offload_entry *e, __u32 where, __u64 about)
 {

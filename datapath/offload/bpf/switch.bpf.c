@@ -284,7 +284,11 @@ ofqos_run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_
     case OFFLOAD_DEC_TTL: return set_ttl(skb, l3_of(at), v6, 256);
     case OFFLOAD_SET_TP_SRC: return set_tp(skb, at, 0, arg);
     case OFFLOAD_SET_TP_DST: return set_tp(skb, at, 2, arg);
-    case OFFLOAD_SET_HEAD: return set_head(skb, l3_of(at), value >> 32, value);
+    case OFFLOAD_SET_HEAD: return set_head(skb, at, value >> 32, value);
+    case OFFLOAD_PUSH_MPLS: return push_mpls(skb, at, arg, value);
+    case OFFLOAD_POP_MPLS: return pop_mpls(skb, at, arg);
+    case OFFLOAD_SET_MPLS_TTL: return set_head(skb, at, bpf_htonl(0xff), bpf_htonl(arg & 0xff));
+    case OFFLOAD_DEC_MPLS_TTL: return dec_mpls_ttl(skb, at);
     case OFFLOAD_SET_ARP:
         return set_arp(skb, l3_of(at) + (arg >> 16 & 0xff), arg >> 8 & 0xff, value);
     default: return 0;
@@ -309,6 +313,7 @@ run_ops(struct __sk_buff *skb, struct offload_cpu *cpu, const struct offload_ent
 {
     cpu->at.tags = where_tags(where);
     cpu->at.where = where;
+    cpu->at.summed = BPF_F_RECOMPUTE_CSUM;
     for (__u32 i = e->meter ? 1 : 0; i < OFFLOAD_OPS; i++) {
         const struct offload_op *op = &e->op[i];
         if (i >= e->n_ops)

@@ -224,6 +224,38 @@ set_head(struct run *u, uint64_t value)
     memcpy(l3(u), &head, sizeof head);
 }
 
+/* Labels are where there are no tags. */
+static void
+push_label(struct run *u, uint32_t type, uint64_t behind)
+{
+    uint8_t label[MPLS_SHIM] = {0};
+    if (u->tags || behind != of_get16(u->data + ETH_TYPE_AT))
+        abort();
+    if (is_mpls_type((uint16_t)behind)) {
+        memcpy(label, l3(u), MPLS_SHIM);
+        label[2] &= 0xfe;
+    } else {
+        label[2] = 1;
+        label[3] = behind == TYPE_IPV4   ? l3(u)[IPV4_TTL_AT]
+                   : behind == TYPE_IPV6 ? l3(u)[IPV6_HOPS_AT]
+                                         : 0;
+    }
+    memmove(l3(u) + MPLS_SHIM, l3(u), u->n - ETH_HEADER);
+    of_set16(u->data + ETH_TYPE_AT, (uint16_t)type);
+    memcpy(l3(u), label, MPLS_SHIM);
+    u->n += MPLS_SHIM;
+}
+
+static void
+pop_label(struct run *u, uint32_t type)
+{
+    if (u->tags || !is_mpls_type(of_get16(u->data + ETH_TYPE_AT)))
+        abort();
+    u->n -= MPLS_SHIM;
+    memmove(l3(u), l3(u) + MPLS_SHIM, u->n - ETH_HEADER);
+    of_set16(u->data + ETH_TYPE_AT, (uint16_t)type);
+}
+
 static void
 edit(struct run *u, const struct offload_op *op)
 {
@@ -245,6 +277,10 @@ edit(struct run *u, const struct offload_op *op)
     case OFFLOAD_SET_TP_SRC: set_port(u, 0, op->arg); return;
     case OFFLOAD_SET_TP_DST: set_port(u, 2, op->arg); return;
     case OFFLOAD_SET_HEAD: set_head(u, op->value); return;
+    case OFFLOAD_PUSH_MPLS: push_label(u, op->arg, op->value); return;
+    case OFFLOAD_POP_MPLS: pop_label(u, op->arg); return;
+    case OFFLOAD_SET_MPLS_TTL: l3(u)[MPLS_TTL_AT] = (uint8_t)op->arg; return;
+    case OFFLOAD_DEC_MPLS_TTL: l3(u)[MPLS_TTL_AT]--; return;
     case OFFLOAD_SET_ARP: memcpy(l3(u) + (op->arg >> 16), &op->value, op->arg >> 8 & 0xff); return;
     default: abort();
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an entry does with its packets, as OpenFlow's actions. */
 #include <oflib/text.h>
+#include <packet/headers.h>
 #include <stats-cache.h>
 
 #include <setjmp.h>
@@ -89,6 +90,9 @@ test_edits(void **state)
           {OFFLOAD_SET_HEAD, OXM_mpls_tc, memory("\0\0\6\0\0\0\16\0", 8)},
           {OFFLOAD_SET_HEAD, OXM_ipv6_flabel, memory("\0\1\43\105\0\17\377\377", 8)},
           {OFFLOAD_SET_ARP, OXM_arp_spa | 4 << 8 | 14 << 16, memory("\12\0\0\1", 4)});
+    CHECK(0, "push_mpls=0x8847,mpls_ttl=9,mpls_dec,pop_mpls=0x800",
+          {OFFLOAD_PUSH_MPLS, TYPE_MPLS, TYPE_IPV4}, {OFFLOAD_SET_MPLS_TTL, 9, 0},
+          {OFFLOAD_DEC_MPLS_TTL, 0, 0}, {OFFLOAD_POP_MPLS, TYPE_IPV4, 0});
 }
 
 static void

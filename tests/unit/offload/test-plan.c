@@ -254,7 +254,7 @@ test_other_actions(void **state)
     assert_int_equal(plan.rule.n_ops, 1);
     assert_int_equal(mask_of().ip_proto, 0xff);
     assert_refused(key_of(TYPE_IPV4, PROTO_IPIP, UNTAGGED), action);
-    flow(0, "", "apply:push_mpls=0x8847,output=2");
+    flow(0, "", "apply:push_pbb=0x88e7,output=2");
     assert_refused(udp(), action);
     flow(0, "", "apply:nw_ttl=1,nw_dec,output=2");
     assert_refused(udp(), ttl);
@@ -340,6 +340,63 @@ test_heads(void **state)
     assert_op(0, OFFLOAD_SET_HEAD, OXM_pbb_isid, (uint64_t)be32(0xffffff) << 32 | be32(7));
 }
 
+/* A label in front of IP takes its TTL, one in front of another label what that has. */
+static void
+test_push_label(void **state)
+{
+    flow(0, "",
+         "apply:nw_dec,push_mpls=0x8847,set_field=mpls_label:5,mpls_dec,output=2,"
+         "push_mpls=0x8848,push_vlan=0x8100,output=3");
+    assert_planned(udp());
+    assert_op(0, OFFLOAD_DEC_TTL, 0, 0);
+    assert_op(1, OFFLOAD_PUSH_MPLS, TYPE_MPLS, TYPE_IPV4);
+    assert_op(3, OFFLOAD_DEC_MPLS_TTL, 0, 0);
+    assert_output(4, 2);
+    assert_op(5, OFFLOAD_PUSH_MPLS, TYPE_MPLS_MC, TYPE_MPLS);
+    assert_op(6, OFFLOAD_PUSH_VLAN, 0x8100, 0);
+    assert_int_equal(plan.rule.min_ttl, 3);
+    assert_int_equal(plan.rule.super, 0);
+    assert_int_equal(plan.out[0].added, 4);
+    assert_int_equal(plan.out[1].added, 12);
+    assert_int_equal(of_get16(mask_of().eth_type), UINT16_MAX);
+    assert_int_equal(of_get16(mask_of().vlan_vid), OFPVID_PRESENT | KEY_HAS_L3);
+    assert_refused(key_of(TYPE_IPV4, PROTO_UDP, TAGGED), action);
+    group(OFPGT_INDIRECT, 1, "set_field=ipv4_dst:10.0.0.9,push_mpls=0x8847,output=2");
+    flow(0, "", "apply:push_mpls=0x8847,group=1"); /* there is no address any more */
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 3);
+    flow(0, "", "apply:push_mpls=0x8847,mpls_dec,output=2");
+    assert_refused(key_of(TYPE_ARP, 0, UNTAGGED), ttl); /* it has none, so the label has 0 */
+    flow(0, "", "apply:push_mpls=0x8847,nw_dec,output=2");
+    assert_refused(udp(), action);
+}
+
+/* What is behind a label that is popped, the key doesn't tell. */
+static void
+test_pop_label(void **state)
+{
+    static const char *const behind[] = {
+        "apply:pop_mpls=0x800,nw_dec,output=2",
+        "apply:pop_mpls=0x800,set_field=ipv4_dst:10.0.0.9,output=2",
+        "apply:pop_mpls=0x8847,mpls_dec,output=2", "apply:pop_mpls=0x8847,pop_mpls=0x800,output=2",
+        "apply:pop_mpls=0x8100,output=2"};
+    for (unsigned i = 0; i < sizeof behind / sizeof *behind; i++) {
+        flow(0, "eth_type=0x8847", behind[i]);
+        assert_refused(key_of(TYPE_MPLS, 0, UNTAGGED), unknown_key);
+    }
+    group(OFPGT_INDIRECT, 1, "pop_mpls=0x800,output=2");
+    flow(0, "eth_type=0x8847", "apply:mpls_ttl=9,group=1");
+    assert_planned(key_of(TYPE_MPLS, 0, UNTAGGED));
+    assert_op(0, OFFLOAD_SET_MPLS_TTL, 9, 0);
+    assert_op(1, OFFLOAD_POP_MPLS, TYPE_IPV4, 0);
+    assert_int_equal(plan.out[0].added, -4);
+    assert_int_equal(plan.rule.super, 0);
+    flow(0, "eth_type=0x800", "apply:group=1");
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1);
+    assert_refused(key_of(TYPE_MPLS, 0, TAGGED), action);
+}
+
 /* Neighbour discovery goes by rules about it that don't ask for its targets. */
 static void
 test_neighbour_discovery(void **state)
@@ -378,6 +435,8 @@ main(void)
         PLAN_TEST(fragments),
         PLAN_TEST(edits_of_arp),
         PLAN_TEST(heads),
+        PLAN_TEST(push_label),
+        PLAN_TEST(pop_label),
         PLAN_TEST(neighbour_discovery),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,10 @@ enum offload_kind {
     OFFLOAD_QUEUE_IN, /* as OUTPUT, to the queues for what enters by the port: the frame stays as it is */
     OFFLOAD_SET_HEAD, /* arg: the OXM field, for reports; value: bits of the four bytes that begin behind the
                          EtherType, as they are in memory, and in its upper half which ones are set */
+    OFFLOAD_PUSH_MPLS, /* arg: EtherType of the label; value: of what it comes in front of.  There is no tag */
+    OFFLOAD_POP_MPLS,     /* arg: EtherType of what is behind the label.  There is no tag */
+    OFFLOAD_SET_MPLS_TTL, /* arg */
+    OFFLOAD_DEC_MPLS_TTL, /* */
     OFFLOAD_SET_ARP, /* arg: the field, << 8 how many bytes (2, 4, 6), << 16 where; value: they, in memory */
 };
 
@@ -87,7 +91,8 @@ struct offload_entry {
     __u32 join;     /* its TCP segments go to user space, which joins them */
     __u32 joined;   /* how many went; processors may lose some of the others' */
     __u32 came_by;  /* the port's interface, also of what comes out of its queues */
-    __u32 zero;
+    __u32
+        unmeasured; /* an op sets addresses or ports, or moves labels: its round trips aren't looked at */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -153,6 +158,8 @@ struct offload_control {
 struct offload_at {
     __u32 tags;
     __u32 where; /* as the filter said (bpf/lookup.h) */
+    __u32
+        summed; /* the kernel's checksum of the frame has the outermost label: BPF_F_RECOMPUTE_CSUM; or 0 */
 };
 
 struct offload_cpu {

@@ -121,6 +121,8 @@ bool offload_rule_op(struct offload_rule *r, struct offload_op op); /* false: th
 bool offload_rule_edits(const struct offload_rule *r); /* does an op change the packet? */
 /* Does an op set what the transport's checksum covers? */
 bool offload_rule_covered(const struct offload_rule *r);
+/* Whether round trips of its packets are looked at: they leave with the addresses they came with, not behind labels. */
+bool offload_rule_measured(const struct offload_rule *r);
 
 /* Ports share the masks.  If none is free for the rule, the port that has entries under the most gives one
  * up to a port that has at least two fewer: after that both have as many, or closer to it.  Returns that
