@@ -24,8 +24,8 @@ def neighbour(kind, target):
                         struct.pack('!BB', kind - 134, 1) + mac(1))
 
 
-def ip4(options=b'', fragment=0, payload=b'x' * 24):
-    head = struct.pack('!BBHHHBBH', 0x45 + len(options) // 4, 0, 20 + len(options) + len(payload), 7, fragment, 64, 17,
+def ip4(options=b'', fragment=0, payload=b'x' * 24, proto=17):
+    head = struct.pack('!BBHHHBBH', 0x45 + len(options) // 4, 0, 20 + len(options) + len(payload), 7, fragment, 64, proto,
                        0) + socket.inet_aton('10.0.0.1') + socket.inet_aton('10.0.0.2') + options
     return head[:10] + struct.pack('!H', frames.checksum(head)) + head[12:] + payload
 
@@ -39,6 +39,8 @@ UDP = struct.pack('!HHHH', 1000, 2000, 24, 0) + b'x' * 16
 HOP = struct.pack('!BBBB', 17, 0, 1, 4) + bytes(4)
 FRAGMENT = struct.pack('!BBHI', 17, 0, 1, 7)
 LATER = struct.pack('!BBHI', 17, 0, 0x18, 7)
+
+SCTP = struct.pack('!HHII', 1000, 2905, 1, 2) + b'x' * 16
 
 # Name: EtherType, bytes behind it, what a flow matches them by, and what it doesn't.
 KINDS = {
@@ -57,6 +59,12 @@ KINDS = {
                   {'eth_type': 0x86dd, 'ipv6_exthdr': 16}, frames.ip6(HOP + UDP, 0)),
     'later-fragment6': (0x86dd, frames.ip6(LATER + UDP, 44),
                         {'eth_type': 0x86dd, 'ip_proto': 17}, None),
+    'sctp': (0x800, ip4(b'', 0, SCTP, 132), {'eth_type': 0x800, 'ip_proto': 132, 'sctp_dst': 2905},
+             ip4(b'', 0, SCTP[:2] + b'\0\7' + SCTP[4:], 132)),
+    'sctp6': (0x86dd, frames.ip6(SCTP, 132), {'eth_type': 0x86dd, 'ip_proto': 132, 'sctp_src': 1000},
+              frames.ip6(b'\0\7' + SCTP[2:], 132)),
+    'mpls': (0x8847, b'\0\0\x51\x40' + bytes(40), {'eth_type': 0x8847, 'mpls_label': 5},
+             b'\0\0\x61\x40' + bytes(40)),
     'lldp': (0x88cc, b'\2\7\4' + mac(1) + bytes(40), {'eth_type': 0x88cc}, None),
     'pppoe': (0x8864, b'\x11\0\0\1\0\x20' + bytes(40), {'eth_type': 0x8864}, None),
 }
