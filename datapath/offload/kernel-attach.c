@@ -27,8 +27,7 @@
 bool
 offload_is_filter(const struct tc_filter *f)
 {
-    return f->ingress && !strcmp(f->kind, "bpf") &&
-           (f->handle == TC_HANDLE || f->handle == TC_MADE);
+    return !strcmp(f->kind, "bpf") && (f->handle == TC_HANDLE || f->handle == TC_MADE);
 }
 
 /* Ours, and the first one of others; preferences, 0: there is none. */
@@ -42,7 +41,7 @@ note_filter(void *ctx, const struct tc_filter *f)
     struct found *found = ctx;
     if (offload_is_filter(f))
         *found = (struct found){f->pref, f->handle, found->others};
-    else if (f->ingress && (!found->others || f->pref < found->others))
+    else if (!found->others || f->pref < found->others)
         found->others = f->pref;
 }
 

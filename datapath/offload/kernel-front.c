@@ -39,7 +39,7 @@ name_filter(void *ctx, const struct tc_filter *f)
     char what[128];
     if (offload_is_filter(f))
         n->ours = true;
-    if (!f->ingress || offload_is_filter(f))
+    if (offload_is_filter(f))
         return;
     snprintf(what, sizeof what, "%s, pref %u, handle 0x%x%s%s", f->kind, (unsigned)f->pref,
              (unsigned)f->handle, *f->name ? ", " : "", f->name);

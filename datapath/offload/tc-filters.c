@@ -41,9 +41,7 @@ take_filter(struct tc_filter *f, const struct nlmsghdr *h)
     int len = (int)h->nlmsg_len - (int)NLMSG_LENGTH(sizeof *tc);
     if (len < 0)
         return false;
-    *f = (struct tc_filter){.ingress = TC_H_MIN(tc->tcm_parent) == TC_H_MIN(TC_H_MIN_INGRESS),
-                            .pref = TC_H_MAJ(tc->tcm_info) >> 16,
-                            .handle = tc->tcm_handle};
+    *f = (struct tc_filter){.pref = TC_H_MAJ(tc->tcm_info) >> 16, .handle = tc->tcm_handle};
     const struct rtattr *a = (const void *)((const char *)tc + NLMSG_ALIGN(sizeof *tc));
     for (; RTA_OK(a, len); a = RTA_NEXT(a, len)) {
         if (a->rta_type == TCA_KIND)
@@ -101,8 +99,9 @@ dump(int fd, int ifindex, uint32_t parent, const struct dump *d)
     }
 }
 
+/* Of clsact's ingress, and then of its egress. */
 static int
-dump_both(int ifindex, const struct dump *d)
+dump_of(int ifindex, bool egress, const struct dump *d)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -110,7 +109,7 @@ dump_both(int ifindex, const struct dump *d)
         return -errno;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     int err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_INGRESS), d);
-    if (!err)
+    if (!err && egress)
         err = dump(fd, ifindex, TC_H_MAKE(TC_H_CLSACT, TC_H_MIN_EGRESS), d);
     close(fd);
     return err;
@@ -119,7 +118,7 @@ dump_both(int ifindex, const struct dump *d)
 void
 tc_filters_each(int ifindex, tc_filter_fn *each, void *ctx)
 {
-    dump_both(ifindex, &(struct dump){each, ctx});
+    dump_of(ifindex, false, &(struct dump){each, ctx});
 }
 
 static void
@@ -132,5 +131,5 @@ bool
 tc_filters_there(int ifindex)
 {
     bool found = false;
-    return dump_both(ifindex, &(struct dump){note, &found}) || found;
+    return dump_of(ifindex, true, &(struct dump){note, &found}) || found;
 }

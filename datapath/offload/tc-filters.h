@@ -8,7 +8,6 @@
 #include <stdint.h>
 
 struct tc_filter {
-    bool ingress;
     uint32_t pref, handle;
     char kind[16];
     char name[64]; /* of a program; empty: it has none */
@@ -16,7 +15,7 @@ struct tc_filter {
 
 typedef void tc_filter_fn(void *ctx, const struct tc_filter *f);
 
-/* Of both clsact's ingress and egress, as far as the kernel says. */
+/* Of clsact's ingress, as far as the kernel says. */
 void tc_filters_each(int ifindex, tc_filter_fn *each, void *ctx);
 
 /* Whether clsact has filters, at its ingress or egress; also true if the kernel doesn't say. */
