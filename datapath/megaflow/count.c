@@ -190,6 +190,12 @@ sw_offload_counts(const struct sw *sw)
     return c;
 }
 
+bool
+sw_offload_counts_of(const struct sw *sw, uint32_t processor, struct offload_counts *out)
+{
+    return sw->offload && offload_counts_of(sw->offload->o, processor, out);
+}
+
 static bool
 each_entry(struct sw_offload *f, bool (*each)(void *ctx, const struct sw_offload_view *v),
            void *ctx)

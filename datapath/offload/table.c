@@ -480,15 +480,30 @@ offload_joined(const struct offload *o, uint32_t id)
     return load_relaxed(&o->m.entry[id].joined);
 }
 
+static void
+add_counts(const struct offload *o, uint32_t processor, struct offload_counts *sum)
+{
+#define ADD_COUNT(name) sum->name += counter_read((const uint64_t *)&o->m.cpu[processor].name);
+    OFFLOAD_COUNTS(ADD_COUNT)
+    OFFLOAD_MORE_COUNTS(ADD_COUNT)
+}
+
+bool
+offload_counts_of(const struct offload *o, uint32_t processor, struct offload_counts *out)
+{
+    *out = (struct offload_counts){0};
+    if (processor >= o->m.n_cpus)
+        return false;
+    add_counts(o, processor, out);
+    return true;
+}
+
 struct offload_counts
 offload_counts(const struct offload *o)
 {
     struct offload_counts sum = {.entries = o->m.n_entries - o->n_free};
-    for (uint32_t i = 0; i < o->m.n_cpus; i++) {
-#define ADD_COUNT(name) sum.name += counter_read((const uint64_t *)&o->m.cpu[i].name);
-        OFFLOAD_COUNTS(ADD_COUNT)
-        OFFLOAD_MORE_COUNTS(ADD_COUNT)
-    }
+    for (uint32_t i = 0; i < o->m.n_cpus; i++)
+        add_counts(o, i, &sum);
     for (unsigned i = 0; i < OFFLOAD_MASKS; i++)
         sum.masks += o->m.control->mask[i].used != 0;
     return sum;

@@ -64,6 +64,22 @@ put_kernel(struct of_wr *d, const struct sw *sw)
         put(d, "kernel_refused.", sw_offload_reason_name(i), n.refused[i]);
 }
 
+/* Of processors that came to do anything: there may be 256. */
+static void
+put_processors(struct of_wr *d, const struct sw *sw)
+{
+    struct offload_counts n;
+    for (uint32_t i = 0; sw_offload_counts_of(sw, i, &n); i++) {
+        uint64_t left = n.misses + n.other + n.held + n.too_long;
+        char room[40];
+        snprintf(room, sizeof room, "processor.%u.", (unsigned)i);
+        if (!n.hits && !left)
+            continue;
+        put(d, room, "hits", n.hits);
+        put(d, room, "left", left);
+    }
+}
+
 /* The stack of the worker that used most of it. */
 static void
 put_stacks(struct of_wr *d, const struct sw *sw)
@@ -175,6 +191,7 @@ handle_counters(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct of_wr w = of_wr_grow(16u << 20);
     put_drops(&w, sw);
     put_kernel(&w, sw);
+    put_processors(&w, sw);
     put(&w, "log.", "lost", log_lost());
     put_stacks(&w, sw);
     put_workers(&w, sw);

@@ -20,6 +20,7 @@ from fixture import MP_REPLY, MP_REQUEST, Dpctl, Switch, entry, run
 from support import of13
 
 FLOW, TABLE, PORT_STATS, GROUP, METER, PORT_DESC, EXPERIMENTER = 1, 3, 4, 6, 9, 13, 0xffff
+COUNTERS = struct.pack('!I', 2)          # its exp_type
 EMPTY = {GROUP, METER}
 
 
@@ -33,6 +34,11 @@ def flow(priority, packets, seconds, table=0, **match):
     head = struct.pack('!HBxIIHHHH4xQQQ', 48 + len(body), table, int(seconds),
                        int(seconds % 1 * 1e9), priority, 0, 0, 0, 0, packets, packets * 100)
     return head + body
+
+
+def counter(name, value):
+    text = name.encode() + bytes(8 - len(name) % 8)
+    return struct.pack('!H6xQ', 16 + len(text), value) + text
 
 
 class Counting(Switch):
@@ -86,6 +92,10 @@ class Counting(Switch):
                      struct.pack('!I4x12QII', 2, 0, n, 0, n * 125, *[0] * 8, *duration)]
         elif kind == TABLE:
             parts = [struct.pack('!B3xIQQ', 0, 2, n, n)]
+        elif kind == EXPERIMENTER and body[12:16] == COUNTERS:
+            counters = {'processor.0.hits': 3 * n, 'processor.12.hits': n, 'processor.12.left': 2 * n, 'processor.x.hits': 1,
+                        'worker.wakeups': n, 'worker.0.cpu_ns': n * 1000, 'worker.0.packets': n, 'worker.0.batches': n}
+            parts = [body[8:16] + b''.join(counter(*row) for row in counters.items())]
         elif kind == EXPERIMENTER:
             one = bytearray(entry(1, 1, 2, 10, 0, struct.pack('!QQI4x', 1000000, 2000000, 0)))
             struct.pack_into('!QQ', one, 16, n * 125, n)
@@ -135,6 +145,17 @@ class Tables(Dpctl):
         with Counting() as switch:
             meters, = self.looks(switch, 'meters', 'count=1', 'interval=100ms')
         self.assertEqual(meters['rows'], [])
+
+    def test_processors(self):
+        with Counting() as switch:
+            look, = self.looks(switch, 'processors', 'count=1', 'interval=200ms')
+        rows = {r['name']: r for r in look['rows']}
+        self.assertEqual(list(rows), ['0', '12', 'worker 0'])
+        self.assertAlmostEqual(rows['0']['kernel_ps'], 3000, delta=600)
+        self.assertIsNone(rows['0']['left_ps'])
+        self.assertAlmostEqual(rows['12']['left_ps'], 2000, delta=400)
+        self.assertAlmostEqual(rows['worker 0']['cpu_us_ps'], 1000, delta=200)
+        self.assertIsNone(rows['worker 0']['kernel_ps'])
 
     def test_order_and_filter(self):
         for words, names in ((['sort=name'], ['1 eth1', '2 eth2']), (['sort=tx_bps'], ['2 eth2', '1 eth1']),

@@ -265,7 +265,7 @@ is_of(const char *name, const char *room, const char **rest)
 }
 
 /* A counter of one connection is in the sum, channel.WHAT.  Peers come and go, so they are no
- * labels. */
+ * labels.  One of a processor is in kernel_WHAT. */
 static void
 take_counter(void *to, const char *name, uint64_t value)
 {
@@ -288,7 +288,8 @@ take_counter(void *to, const char *name, uint64_t value)
         own->v[0].v[SWITCH_STACK] = value;
     else if (!strcmp(name, "worker.stack_size") && own->n)
         own->v[0].v[SWITCH_STACK_SIZE] = value;
-    else if (strcmp(name, "worker.wakeups") != 0 && !is_of(name, "connection.", &rest))
+    else if (strcmp(name, "worker.wakeups") != 0 && !is_of(name, "connection.", &rest) &&
+             !is_of(name, "processor.", &rest))
         take_labelled(m, METRICS_OF_EVENT, "event", name, value);
 }
 

@@ -116,7 +116,7 @@ put_status(const struct top *t, struct of_wr *w)
 }
 
 static const char *const help[] = {
-    "p ports   q queues   f flows   m meters   g groups   t tables",
+    "p ports   q queues   f flows   m meters   g groups   t tables   c processors",
     "< >       the column to sort by (also the arrow keys); n: by name",
     "r         the lowest first",
     "+ -       the time between two looks",

@@ -329,10 +329,11 @@ take_words(struct top *t, char **words, int n)
 {
     enum status st = keys_take(t->c, keys, words, n, t);
     if (!st && t->match && strcmp(t->view->name, "flows") != 0)
-        st = say_usage(t->c,
-                       "unknown word '%s': use ports, queues, flows, meters, groups or tables; "
-                       "interval=1s, count=N, rows=N, sort=COLUMN, filter=TEXT",
-                       t->match);
+        st = say_usage(
+            t->c,
+            "unknown word '%s': use ports, queues, flows, meters, groups, tables or processors; "
+            "interval=1s, count=N, rows=N, sort=COLUMN, filter=TEXT",
+            t->match);
     if (!st && t->match)
         st = top_check_match(t);
     return st || !t->sort ? st : take_sort(t, t->sort);

@@ -67,6 +67,9 @@ struct top {
     size_t first;    /* the item in the first line */
 };
 
+/* A text that lasts as long as the command, with what a terminal can show. */
+__attribute__((format(printf, 2, 3))) const char *top_text(struct top *t, const char *fmt, ...);
+
 /* One more item of the present look; NULL: no memory. */
 struct top_item *top_add(struct top *t);
 
@@ -75,6 +78,9 @@ enum status top_collect_flows(struct top *t);
 enum status top_check_match(struct top *t);
 /* "in_port=1 -> apply:output=2"; in the arena. */
 const char *top_flow_text(struct top *t, const struct top_item *i);
+
+/* processors.c */
+enum status top_collect_processors(struct top *t);
 
 /* draw.c */
 const char *top_detail(struct top *t, struct top_item *i);

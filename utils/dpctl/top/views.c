@@ -14,8 +14,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-__attribute__((format(printf, 2, 3))) static const char *
-text(struct top *t, const char *fmt, ...)
+const char *
+top_text(struct top *t, const char *fmt, ...)
 {
     char buf[512];
     va_list ap;
@@ -41,8 +41,8 @@ port_name(struct top *t, const struct of_list *ports, uint32_t no)
 {
     const struct of_port *p = ports_desc(ports, no);
     if (no == OFPP_LOCAL)
-        return text(t, "local %.*s", OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
-    return text(t, "%u %.*s", (unsigned)no, OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
+        return top_text(t, "local %.*s", OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
+    return top_text(t, "%u %.*s", (unsigned)no, OFP_MAX_PORT_NAME_LEN, p ? p->name : "");
 }
 
 /* ---------------------------------------------------------------------- ports */
@@ -83,7 +83,7 @@ queue_text(struct top *t, const struct of_list *ports, const struct queue_node *
         of_printf(&w, "%u", (unsigned)r->class_id);
     else
         of_printf(&w, "root");
-    const char *name = text(t, "%.*s", (int)w.len, (const char *)w.buf);
+    const char *name = top_text(t, "%.*s", (int)w.len, (const char *)w.buf);
     of_wr_free(&w);
     return name;
 }
@@ -162,7 +162,7 @@ collect_meters(struct top *t)
             .key = {s->meter_id},
             .age_us = age(s->duration_sec, s->duration_nsec),
             .v = {s->byte_in_count, s->packet_in_count, bytes, packets, s->flow_count},
-            .name = text(t, "%u", (unsigned)s->meter_id),
+            .name = top_text(t, "%u", (unsigned)s->meter_id),
             .detail = ""};
     }
     return DPCTL_OK;
@@ -184,7 +184,7 @@ collect_groups(struct top *t)
             .key = {s->group_id},
             .age_us = age(s->duration_sec, s->duration_nsec),
             .v = {s->byte_count, s->packet_count, s->bucket_stats.n, s->ref_count},
-            .name = text(t, "%u", (unsigned)s->group_id),
+            .name = top_text(t, "%u", (unsigned)s->group_id),
             .detail = ""};
     }
     return DPCTL_OK;
@@ -207,7 +207,7 @@ collect_tables(struct top *t)
             return say_memory(t->c);
         *i = (struct top_item){.key = {s->table_id},
                                .v = {s->lookup_count, s->matched_count, s->active_count},
-                               .name = text(t, "%u", s->table_id),
+                               .name = top_text(t, "%u", s->table_id),
                                .detail = ""};
     }
     return DPCTL_OK;
@@ -277,6 +277,16 @@ const struct top_view top_views[] = {
       {"MATCH/s", "matches_ps", TOP_RATE, 1, 9},
       {"FLOWS", "flows", TOP_STATE, 2, 9}},
      collect_tables},
+    {'c',
+     "processors",
+     "PROCESSOR",
+     NULL,
+     {{"KERNEL/s", "kernel_ps", TOP_RATE, 0, 9},
+      {"LEFT/s", "left_ps", TOP_RATE, 1, 9},
+      {"WORKER/s", "worker_ps", TOP_RATE, 2, 9},
+      {"WAKE-UP/s", "wakeups_ps", TOP_RATE, 3, 10},
+      {"CPU us/s", "cpu_us_ps", TOP_RATE, 4, 9}},
+     top_collect_processors},
     {0},
 };
 

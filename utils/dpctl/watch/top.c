@@ -32,9 +32,9 @@ static const struct command rows[] = {
     {.name = "top",
      .subject = SUBJECT_WATCH,
      .first = {TASK_FIND, "top queues", "what is busiest, live"},
-     .args = "[ports|queues|flows|meters|groups|tables] [interval=TIME] [sort=COLUMN] "
+     .args = "[ports|queues|flows|meters|groups|tables|processors] [interval=TIME] [sort=COLUMN] "
              "[filter=TEXT] [count=N] [rows=N] [MATCH]",
-     .help = "ports, queues, flows, meters, groups and tables by rate, live",
+     .help = "ports, queues, flows, meters, groups, tables and processors by rate, live",
      .text = top_help,
      .examples = "top\ntop queues\ntop flows in_port=1 sort=pps\ntop ports --once",
      .run = top,

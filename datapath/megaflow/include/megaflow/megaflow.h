@@ -125,6 +125,8 @@ struct sw_offload_counts {
     uint64_t refused[SW_OFFLOAD_N];
 };
 struct sw_offload_counts sw_offload_counts(const struct sw *sw);
+/* offload_counts_of; false: there is no such processor, or the kernel handles nothing. */
+bool sw_offload_counts_of(const struct sw *sw, uint32_t processor, struct offload_counts *out);
 
 /* ------------------------------------------------------------------ looking at it */
 

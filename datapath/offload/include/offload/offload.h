@@ -199,5 +199,7 @@ struct offload_counts {
     uint64_t entries, masks;
 };
 struct offload_counts offload_counts(const struct offload *o);
+/* What the programs have done on one processor, without entries and masks.  False: there is none of this number. */
+bool offload_counts_of(const struct offload *o, uint32_t processor, struct offload_counts *out);
 
 #endif

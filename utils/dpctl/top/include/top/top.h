@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dpctl top: ports, queues, flows, meters, groups and tables by rate. */
+/* dpctl top: ports, queues, flows, meters, groups, tables and processors by rate. */
 #ifndef DPCTL_TOP_H
 #define DPCTL_TOP_H
 
