@@ -15,6 +15,7 @@ from support import of13, qosmsg as q
 from support.topo import Switch, Topology, inside
 
 RATE, CEIL, PRIO = 1_000_000, 10_000_000, 1
+TOTAL = 100_000_000_000        # of a tree: what its queues are promised must fit into it
 OPERATIONS = ('add', 'change', 'delete')
 ONF, BUNDLE_CONTROL, BUNDLE_ADD = 0x4f4e4600, 2300, 2301
 OPEN, OPENED, COMMIT, COMMITTED = 0, 1, 4, 5
@@ -152,7 +153,7 @@ class Trees(Bundle):
         q.send(self.conn, q.NATIVE, q.qdisc(q.MQ, q.ADD, 1))
         try:
             for tree in range(1, trees + 1):
-                q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, 1, tree, RATE))
+                q.send(self.conn, q.NATIVE, q.htb_class(q.ADD, 1, tree, TOTAL))
         except q.SchedError as error:
             raise Failure(str(error)) from error
 
