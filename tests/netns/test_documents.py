@@ -63,6 +63,7 @@ RUN = {
     'docs/explanation/ingress.md': {
         'Queues-for-what-enters-by-a-port': Block(Packets([(1, 2)], [Rate(1, 2, 9, 100, offered=1.2)])),
     },
+    'docs/how-to/processors.md': {'Spread-the-load-over-processors': Block(Packets(BETWEEN))},
     'docs/how-to/round-trips.md': {
         'How-long-packets-take': Block(Packets(BETWEEN)),
         'Promise-a-delay': Block(Packets(BETWEEN), without={'dpctl monitor delay': 'tests/netns/test_latency.py'}),

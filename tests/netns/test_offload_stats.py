@@ -3,6 +3,7 @@
 says the same beforehand."""
 import contextlib
 import json
+import os
 import socket
 import struct
 import time
@@ -105,6 +106,24 @@ def test_entries(switch, conn, wires):
     assert statscache.ask(conn, port_no=3)['entry'] and not statscache.ask(
         conn, port_no=3)['entry'][0]['in_port'] == 3
     assert len(statscache.ask(conn, port_no=3)['port']) == 1
+
+
+def test_by_processor(switch, conn, wires):
+    """A sender's packets are handled on its processor: COUNTERS and `dpctl top` say so."""
+    conn.flow(apply_actions(output(2)), match=match(in_port=1))
+    processor = min(os.sched_getaffinity(0))
+    was = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        sent = established(switch, wires[1])
+    finally:
+        os.sched_setaffinity(0, was)
+    rows = json.loads(switch.dpctl('--json', 'counters').stdout)
+    hits = {name: v for name, v in rows.items() if name.startswith('processor.') and name.endswith('.hits')}
+    assert sum(hits.values()) == rows['kernel_hits']
+    assert rows[f'processor.{processor}.hits'] + rows[f'processor.{processor}.left'] >= sent
+    top = json.loads(switch.dpctl('--json', 'top', 'processors', '--once', 'interval=100ms').stdout)
+    assert {str(processor), 'worker 0'} <= {row['name'] for row in top['rows']}
 
 
 def test_the_bound(switch, conn, wires):
