@@ -463,6 +463,21 @@ way(void **state)
     assert_int_equal(kernel.n, 0);
 }
 
+/* What is below queue f44 would have the handle of the root. */
+static void
+handle_of_the_root(void **state)
+{
+    OK("mq", "cmd=add,port=2");
+    OK("htb", "cmd=add,port=2,class=1,rate=40mbit");
+    OK("htb", "cmd=add,port=2,class=3908,rate=1mbit,parent=1");
+    OK("sfq", "cmd=add,port=2,class=3908");
+    OK("codel", "cmd=replace,port=2,class=3908");
+    restart();
+    OK("sfq", "cmd=replace,port=2,class=3908");
+    restart();
+    OK("sfq", "cmd=del,port=2,class=3908");
+}
+
 int
 main(void)
 {
@@ -477,6 +492,7 @@ main(void)
         TEST(away_and_back),
         TEST(own_leaves),
         TEST(way),
+        TEST(handle_of_the_root),
         TEST(samples),
         TEST(with_direction_in),
         TEST(port_with_direction_in),

@@ -17,8 +17,9 @@
  *                                 nothing marks it as ours.
  *    qdisc below class 1:q        handle (q + 0xf): -- 10: and up, so never 1: (the tree); or
  *                                 (q + 0xf) | 8000: if it replaced one with the first handle.  For
- *                                 queues from 7ff0 on the kernel chooses it (8001: and up, in turn,
- *                                 so it may be another queue's second one).  That below 1:fffe has
+ *                                 queues from 7ff0 on, and for f44, whose first one is mq's, the
+ *                                 kernel chooses it (8001: and up, in turn, so it may be another
+ *                                 queue's second one).  That below 1:fffe has
  *                                 7fff: or 8000:.  It is changed and deleted by its parent, whatever
  *                                 its handle.  The kernel's own fifo of a class has no handle.
  *    qdisc mq, mqprio, taprio     handle f53:, which marks it as ours; its transmit queues are
@@ -51,7 +52,10 @@
 #define QOS_HANDLE_BAND(band) (((band) + 1u) << 16)
 #define QOS_TREES_MAX         14u
 #define QOS_LEAF_HANDLE(q)                                                                         \
-    ((q) < 0x7ff0u ? ((q) + 0xfu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x7fff0000u : 0)
+    (((q) + 0xfu) << 16 == QOS_HANDLE_TX_QUEUES ? 0                                                \
+     : (q) < 0x7ff0u                            ? ((q) + 0xfu) << 16                               \
+     : (q) == QOS_CLASS_DEFAULT                 ? 0x7fff0000u                                      \
+                                                : 0)
 #define QOS_LEAF_HANDLE_2(q)                                                                       \
     ((q) < 0x7ff0u ? ((q) + 0x800fu) << 16 : (q) == QOS_CLASS_DEFAULT ? 0x80000000u : 0)
 
