@@ -77,7 +77,7 @@ def test_an_example_by_its_name(switch):
     shown = [switch.dpctl('qos-apply', *words, 'up=20mbit', 'down=50mbit', '--dry-run').stdout for words in
              (('home-router', 'p2'), ('home-router.qos', 'port=2'), ('docs/examples/home-router.qos', 'port=p2'))]
     assert shown[0] == shown[1] == shown[2] and 'port=2,class=0,rate=20mbit' in shown[0]
-    for words, says in ((('home-ruter', 'p2'), 'No such file'), (('home-router', 'p9'), 'no port with this name'),
+    for words, says in ((('home-ruter', 'p2'), "no example 'home-ruter'; did you mean home-router"), (('home-router', 'p9'), 'no port with this name'),
                         (('home-router',), 'no port given'), (('home-router', 'p2', 'p3'), "'p3'")):
         said = switch.dpctl('qos-apply', *words, check=False)
         assert said.returncode == 2 and says in said.stderr, words

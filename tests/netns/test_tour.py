@@ -161,7 +161,8 @@ def test_nobody_reads():
 
 def test_the_input_ends():
     done = subprocess.run([DPCTL, 'tour'], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, '') and 'q: end] \nThe lab is gone.' in done.stdout, done
+    assert (done.returncode, done.stderr) == (0, '') and 'q: end] \nThe input has ended' in done.stdout, done
+    assert 'dpctl tour --yes' in done.stdout and 'The lab is gone.' in done.stdout, done
 
 
 def refused(*words, **more):

@@ -7,9 +7,11 @@
 #include <queues/map.h>
 #include <queues/profile.h>
 
+#include <oflib/near.h>
 #include <qos/diff/diff.h>
 
 #include <ctype.h>
+#include <dirent.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -253,29 +255,64 @@ is_in(const char *directory, const char *name, char *path, size_t size)
     return false;
 }
 
-/* A name without a path, such as home-router (or examples/home-router.qos), is also looked for among the examples:
- * in this directory's docs/, where they are installed, and in those of the tree that dpctl was built in. */
-static const char *
-find_profile(struct ctx *c, const char *name)
+/* Where a name without a path, such as home-router (or examples/home-router.qos), is looked for: here, in docs/examples,
+ * where the examples are installed, and in the tree that dpctl was built in.  false: that was all. */
+static bool
+directory(size_t i, char *path, size_t size)
 {
-    static const char *const directories[] = {"", "docs/examples/", EXAMPLES "/", "/proc/self/exe"};
-    char path[PATH_MAX], program[PATH_MAX - 64];
+    static const char *const fixed[] = {"./", "docs/examples/", EXAMPLES "/"};
+    static const char built[] = "../../../docs/examples/";
+    if (i < sizeof fixed / sizeof *fixed) {
+        snprintf(path, size, "%s", fixed[i]);
+        return true;
+    }
+    ssize_t n = i == sizeof fixed / sizeof *fixed
+                    ? readlink("/proc/self/exe", path, size - sizeof built)
+                    : 0;
+    if (n <= 0)
+        return false;
+    path[n] = '\0';
+    strcpy(strrchr(path, '/') + 1, built);
+    return true;
+}
+
+static enum status
+no_such_profile(struct ctx *c, const char *name)
+{
+    struct of_near near = of_near(name, strlen(name));
+    char where[PATH_MAX - 64], text[OF_NEAR_TEXT];
+    for (size_t i = 0; directory(i, where, sizeof where); i++) {
+        DIR *d = opendir(where);
+        for (struct dirent *e; d && (e = readdir(d));) {
+            char *ending = strstr(e->d_name, ".qos");
+            if (ending && !ending[4]) {
+                *ending = '\0';
+                of_near_try(&near, e->d_name);
+            }
+        }
+        if (d)
+            closedir(d);
+    }
+    return say_usage(c, "there is no file and no example '%s'%s", name,
+                     *of_near_text(&near, text, sizeof text) ? text
+                                                             : "; the examples are in " EXAMPLES);
+}
+
+static enum status
+find_profile(struct ctx *c, const char *name, const char **file)
+{
+    char where[PATH_MAX - 64], path[PATH_MAX];
+    *file = name;
     if (!strcmp(name, "-") || !access(name, F_OK))
-        return name;
+        return DPCTL_OK;
     if (!strncmp(name, "examples/", 9))
         name += 9;
     if (strchr(name, '/'))
-        return name;
-    for (size_t i = 0; i < sizeof directories / sizeof *directories; i++) {
-        ssize_t n = readlink(directories[i], program, sizeof program - 32);
-        if (n > 0) {
-            program[n] = '\0';
-            strcpy(strrchr(program, '/') + 1, "../../../docs/examples/");
-        }
-        if (is_in(n > 0 ? program : directories[i], name, path, sizeof path))
-            return words_keep(c, path, strlen(path));
-    }
-    return name;
+        return DPCTL_OK; /* whoever reads it says why that fails */
+    for (size_t i = 0; directory(i, where, sizeof where); i++)
+        if (is_in(where, name, path, sizeof path))
+            return (*file = words_keep(c, path, strlen(path))) ? DPCTL_OK : say_memory(c);
+    return no_such_profile(c, name);
 }
 
 static enum status
@@ -293,9 +330,10 @@ qos_apply(struct ctx *c, const struct command *self, char **words, int n)
         return say_usage(c, "no profile given: write qos-apply FILE eth2");
     if (!port_text)
         return say_usage(c, "no port given: add eth2, port=1,3,5-8 or port=all");
-    const char *file = find_profile(c, words[0]);
-    if (!file)
-        return say_memory(c);
+    const char *file;
+    enum status found = find_profile(c, words[0], &file);
+    if (found)
+        return found;
     enum status read = profile_read(c, file, words + 1, n - 1, &p);
     enum status st = ports_ask(c, &there);
     st = st ? st : take_port_list(c, port_text, &there, &ports);

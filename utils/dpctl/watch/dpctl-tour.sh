@@ -72,6 +72,7 @@ go_on() {
     printf '[Enter: run it, q: end] '
     read -r answer || {
         say
+        say 'The input has ended, and so does the tour. dpctl tour --yes waits for no Enter.'
         answer=q
     }
     case $answer in q* | Q*) exit 0 ;; esac
