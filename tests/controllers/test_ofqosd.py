@@ -85,7 +85,12 @@ def test_files_that_are_not_there(tmp_path):
     done = ofqosd(str(tmp_path / 'file.yaml'))
     assert (done.returncode, done.stderr) == (1, f'ofqosd: {tmp_path}/u: No such file or directory\n')
     done = ofqosd('--check', str(tmp_path / 'file.yaml'))
-    assert done.returncode == 0 and 'right: web for 1 switch' in done.stdout, done.stderr
+    assert done.returncode == 0 and 'right: web; switches: 1 to connect to' in done.stdout, done.stderr
+    assert f'{tmp_path}/u is not there yet: ofqos users --file {tmp_path}/u add NAME' in done.stderr
+    (tmp_path / 'u').write_text('alice:\n  may: everything\n')
+    (tmp_path / 'u').chmod(0o600)
+    done = ofqosd('--check', str(tmp_path / 'file.yaml'))
+    assert done.returncode == 2 and f'{tmp_path}/u:' in done.stderr, done.stderr
 
 
 # --------------------------------------------------------------------------------------- at work
@@ -227,6 +232,9 @@ def test_users_command(tmp_path):
         status_, said = says(*words)
         assert status_ == 1 and why in said and len(said.splitlines()) == 1 and path.read_text() == before, said
     assert sorted(p.name for p in tmp_path.iterdir()) == ['users']
+    assert run('ofqos.command', 'users', 'check', '--file', str(path)).stdout.startswith('dora: ')     # behind the command as well
+    done = run('ofqos.command', 'users', 'add', 'gina', '--file', str(tmp_path / 'none/users'))
+    assert done.returncode == 1 and f'there is no directory {tmp_path}/none: make it' in done.stderr
 
 
 def policy(daemon, rack):

@@ -145,7 +145,7 @@ def test_wrong_files(tmp_path, more, why):
 def test_it_is_enough(tmp_path):
     (tmp_path / 'file.yaml').write_text('users: u\nswitches: {connect: [unix:/x]}\nshaper: {switch: 1, devices: a, network: b, core: p1, edge: p2}\n')
     done = ofqosd('--check', str(tmp_path / 'file.yaml'))
-    assert done.returncode == 0 and 'right: shaper for 1 switch' in done.stdout, done.stderr
+    assert done.returncode == 0 and 'right: shaper; switches: 1 to connect to' in done.stdout, done.stderr
     (tmp_path / 'file.yaml').write_text('users: u\nswitches: {connect: [unix:/x]}\nshaper: {switch: 1, devices: a.yaml, core: p1, edge: p2}\n')
     assert ofqosd('--check', str(tmp_path / 'file.yaml')).returncode == 0
 

@@ -125,6 +125,7 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument('--then', choices=('normal',), help='where its packets go, if no flow says so yet')
     commands.add_parser('changes', help='those that can be taken back')
     commands.add_parser('undo', help='takes one back').add_argument('number', type=int)
+    commandline.behind_too(made, commands)
     return made
 
 

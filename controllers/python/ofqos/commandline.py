@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import copy
 import os
-from typing import Optional
+from typing import Any, Optional
 
 from . import __version__, secure
 
@@ -14,6 +15,18 @@ def parser(program: str, about: Optional[str]) -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(program, description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument('--version', action='version', version=f'%(prog)s {__version__}')
     return made
+
+
+def behind_too(made: argparse.ArgumentParser, commands: Any) -> None:
+    """What stands in front of a command, such as --json, may stand behind it as well."""
+    # pylint: disable=protected-access
+    for command in commands.choices.values():
+        own = {word for action in command._actions for word in action.option_strings}
+        for action in made._actions:
+            if action.option_strings and action.dest != 'version' and not own & set(action.option_strings):
+                again = copy.copy(action)
+                again.default, again.help = argparse.SUPPRESS, (action.help or '').replace('%(default)s', str(action.default).replace('%', '%%'))
+                command._add_action(again)
 
 
 def state(program: str) -> str:
@@ -34,4 +47,4 @@ def add_switches(command: argparse.ArgumentParser, listen: Optional[str], alone:
     secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
 
 
-__all__ = ['add_switches', 'parser', 'state']
+__all__ = ['add_switches', 'behind_too', 'parser', 'state']

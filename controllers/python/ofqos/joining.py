@@ -135,6 +135,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, what in (('approve', 'one that waits may join, with the certificate that it has shown'),
                        ('forget', 'one that is known waits again when it comes')):
         commands.add_parser(name, help=what).add_argument('switch', metavar='ID', help='its datapath id')
+    commandline.behind_too(made, commands)
     return made
 
 

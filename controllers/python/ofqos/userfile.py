@@ -26,11 +26,15 @@ def parser() -> argparse.ArgumentParser:
     add.add_argument('--may', default='see', metavar='RIGHTS', help=f'of {", ".join(RIGHTS)} (%(default)s)')
     add.add_argument('--switches', metavar='SWITCHES', help='only these: names, datapath ids, labels (default: all)')
     commands.add_parser('check', help='is the file right, and who is in it?')
+    commandline.behind_too(p, commands)
     return p
 
 
 def _add(args: argparse.Namespace) -> None:
     """ValueError, OSError; the file is as it was then."""
+    directory = os.path.dirname(args.file) or '.'
+    if not os.path.isdir(directory):
+        raise ValueError(f'{args.file}: there is no directory {directory}: make it, or name another file: --file FILE')
     old = ''
     if os.path.exists(args.file):
         if any(user.name == args.name for user in read_users(args.file)):

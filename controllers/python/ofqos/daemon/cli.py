@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import signal
 import sys
 from typing import Optional, Sequence
@@ -15,6 +16,7 @@ from typing import Optional, Sequence
 from .. import commandline
 from ..ending import told
 from ..events import leave
+from ..users import read_users
 
 FILE = '/etc/ofqos/ofqosd.yaml'
 
@@ -31,9 +33,14 @@ async def _run(args: argparse.Namespace) -> None:
     from .settings import load          # pylint: disable=import-outside-toplevel
     found = load(args.file)
     if args.check:
+        with contextlib.suppress(PermissionError):      # only the daemon's user reads it
+            try:
+                read_users(found.users)
+            except FileNotFoundError:
+                print(f'ofqosd: warning: {found.users} is not there yet: ofqos users --file {found.users} add NAME makes it', file=sys.stderr)
         names = [name for name in ('network', 'web', 'history', 'metrics', 'reserve', 'shaper', 'alerts') if getattr(found, name)]
-        print(f'{args.file}: right: {", ".join(names)} for '
-              f'{len(found.switches.connect)} switches that are named and {len(found.switches.accept)} places to connect to')
+        print(f'{args.file}: right: {", ".join(names)}; switches: {len(found.switches.connect)} to connect to, '
+              f'{len(found.switches.accept)} addresses where others may come')
         return
     daemon, over = Daemon(found), told()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, daemon.reload)

@@ -64,6 +64,7 @@ def parser() -> argparse.ArgumentParser:
     rollback = commands.add_parser('rollback', help='back to an earlier revision')
     rollback.add_argument('revision', type=int, nargs='?', help='as status shows it (default: the one before)')
     rollback.add_argument('--canary', action='store_true', help='the canary first')
+    commandline.behind_too(made, commands)
     return made
 
 

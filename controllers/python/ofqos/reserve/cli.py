@@ -151,6 +151,7 @@ def parser() -> argparse.ArgumentParser:
     paths.add_argument('sink')
     paths.add_argument('rate', nargs='?')
     commands.add_parser('topology', help='switches, links and hosts')
+    commandline.behind_too(made, commands)
     return made
 
 

@@ -42,8 +42,6 @@ def parser() -> argparse.ArgumentParser:
     for name, what in (('check', 'are the files right?  No switch is asked'), ('plan', 'what would change at the switch'),
                        ('apply', 'changes it, all or nothing'), ('show', 'what was applied last, as a tree')):
         command = commands.add_parser(name, help=what)
-        command.add_argument('--json', action='store_true', default=argparse.SUPPRESS, help='for programs')
-        command.add_argument('--state', metavar='FILE', default=argparse.SUPPRESS, help='what was applied last')
         if name == 'show':
             command.add_argument('what', metavar='NODE|CIRCUIT|ADDRESS', nargs='?')
             command.add_argument('--live', action='store_true', help='with what passes now, measured for a second at the switch')
@@ -53,6 +51,7 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument('--force', action='store_true', help='also where more than half of the circuits are gone')
         if name != 'check':
             _switch(command, name)
+    commandline.behind_too(made, commands)
     return made
 
 
