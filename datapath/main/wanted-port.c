@@ -25,14 +25,6 @@ is_port(struct wanted *w, const struct daemon_setting *at, const char *name, siz
     return false;
 }
 
-/* The value as it was written: that of a section's key has the section's title before it. */
-static const char *
-written(const struct daemon_setting *at)
-{
-    const char *key = at->line ? strchr(at->value, ':') : NULL;
-    return key ? key + 1 : at->value;
-}
-
 /* ------------------------------------------------------------------ fail to wire */
 
 static bool
@@ -59,14 +51,14 @@ take_wire(struct wanted *w, const struct daemon_setting *at)
     const char *word = two && two[1 + m] ? two + 2 + m : NULL;
     if (!n || !m || (word && strcmp(word, "unshaped"))) {
         daemon_settings_fault(w->s, at, "must be %s, not '%s'",
-                              at->line ? "the other port, such as eth2 or eth2:unshaped"
-                                       : "two ports, such as eth1:eth2 or eth1:eth2:unshaped",
-                              written(at));
+                              at->in_section ? "the other port, such as eth2 or eth2:unshaped"
+                                             : "two ports, such as eth1:eth2 or eth1:eth2:unshaped",
+                              daemon_settings_written(at));
         return;
     }
     if (n == m && !memcmp(one, two + 1, n)) {
         daemon_settings_fault(w->s, at, "joins two ports, not one with itself, as '%s' says",
-                              written(at));
+                              daemon_settings_written(at));
         return;
     }
     if (!check_end(w, at, one, n) || !check_end(w, at, two + 1, m))
@@ -120,7 +112,8 @@ take_inside(struct wanted *w, const struct daemon_setting *at)
     }
     if (!kind) {
         daemon_settings_fault(w->s, at, "must be pppoe, mpls or pppoe:mpls%s, not '%s'",
-                              at->line ? "" : ", such as eth1:pppoe", written(at));
+                              at->in_section ? "" : ", such as eth1:pppoe",
+                              daemon_settings_written(at));
         return;
     }
     if (!is_port(w, at, at->value, name))

@@ -63,7 +63,7 @@ add(struct daemon_settings *s, const struct daemon_option *row, const char *valu
         return;
     }
     s->v = v;
-    s->v[s->n++] = (struct daemon_setting){row, copy, line};
+    s->v[s->n++] = (struct daemon_setting){row, copy, line, false};
 }
 
 void
@@ -148,6 +148,13 @@ put_fault(struct daemon_settings *s, const char *where, const char *fmt, va_list
     s->faults[s->n_faults++] = copy;
 }
 
+const char *
+daemon_settings_written(const struct daemon_setting *at)
+{
+    const char *value = at->in_section ? strchr(at->value, ':') : NULL;
+    return value ? value + 1 : at->value;
+}
+
 void
 daemon_settings_fault(struct daemon_settings *s, const struct daemon_setting *at, const char *fmt,
                       ...)
@@ -156,7 +163,7 @@ daemon_settings_fault(struct daemon_settings *s, const struct daemon_setting *at
     va_list ap;
     if (at && at->line)
         snprintf(where, sizeof where, "%s:%u: %s ", s->file, at->line,
-                 at->row->section ? key_of(at->row) : at->row->name);
+                 at->in_section ? key_of(at->row) : at->row->name);
     else if (at)
         snprintf(where, sizeof where, "--%s ", at->row->name);
     else
@@ -254,13 +261,17 @@ in_section(struct reading *r, unsigned line, char *section, const char *key, con
     if (!self)
         return;
     if (row != own) {
+        size_t n_before = r->s->n;
         put(r, row, both, line);
+        if (r->s->n > n_before)
+            r->s->v[n_before].in_section = true;
     } else if (strcmp(self->value, title)) {
         line_fault(r->s, line, "%s is given twice, first in line %u", key, self->line);
     } else {
         const char *copy = of_arena_text(&r->s->arena, both, strlen(both));
         self->value = copy ? copy : self->value;
         self->line = line;
+        self->in_section = true;
     }
 }
 
@@ -390,12 +401,9 @@ daemon_settings_take(const struct daemon_program *p, struct daemon_settings *s,
         if (!is_left_alone(o, s, was))
             reset(o, i, learn);
     for (const struct daemon_setting *t = s->v; t && t < s->v + s->n; t++) {
-        const char *shown = t->value && t->row->section ? strchr(t->value, ':') : NULL;
         if (!is_left_alone(t->row, s, was) &&
             !daemon_option_take(t->row, t->value, why, sizeof why))
             daemon_settings_fault(s, t, "%s, not '%s'", why,
-                                  t->line && shown ? shown + 1
-                                  : t->value       ? t->value
-                                                   : "");
+                                  t->value ? daemon_settings_written(t) : "");
     }
 }

@@ -21,6 +21,7 @@ struct daemon_setting {
     const struct daemon_option *row;
     const char *value; /* NULL: none; in a section TITLE:VALUE */
     unsigned line;     /* of the file; 0: it is the command line's */
+    bool in_section;   /* of the file: the value has the section's title before it */
 };
 
 struct daemon_settings {
@@ -71,6 +72,9 @@ bool daemon_settings_same(const struct daemon_settings *a, const struct daemon_s
 __attribute__((format(printf, 3, 4))) void daemon_settings_fault(struct daemon_settings *s,
                                                                  const struct daemon_setting *at,
                                                                  const char *fmt, ...);
+
+/* The value as it was written, without a section's title. */
+const char *daemon_settings_written(const struct daemon_setting *at);
 
 /* "/etc/ofqos/br0.conf:7", "--map" */
 const char *daemon_settings_where(const struct daemon_settings *s, const struct daemon_setting *at,
