@@ -39,3 +39,15 @@ def test_options_stay(command, options):
     done = run(module, *words, '--help')
     assert done.returncode == 0, done.stderr
     assert options - set(re.findall(r'(?<![\w-])--[a-z][a-z-]*\w', done.stdout)) == set()
+
+
+def test_a_reader_that_goes(tmp_path):
+    """ofqos log | head ends without a word."""
+    log = tmp_path / 'changes.log'
+    line = '{"id": "%d", "at": 1, "user": "alice", "action": "rate", "what": {}}'
+    log.write_text(''.join(line % n + '\n' for n in range(20000)))
+    with subprocess.Popen([sys.executable, '-m', 'ofqos.command', 'log', str(log)], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env={**os.environ, 'PYTHONPATH': app.PACKAGE}) as shown:
+        assert 'alice' in shown.stdout.readline()
+        shown.stdout.close()
+        assert shown.stderr.read() == '' and shown.wait(timeout=60) == 0

@@ -198,7 +198,7 @@ def lines(command: str, found: Any) -> List[str]:
     if command == 'switches':
         return [f'{s["name"]} ({s["dp"]}): ' + (f'{s["ports"]} ports, {s["queues"]} queues' if s['up'] else 'away') for s in found]
     if command == 'changes':
-        return [f'{c["id"]} {c["by"]}: {c["what"]}{" (taken back)" * c["undone"]}' for c in found]
+        return [f'{c["id"]} {c["by"]}: {c["what"]}{" (taken back)" * c["undone"]}' for c in found] or ['no change that could be taken back']
     if command == 'list' and found and 'nodes' not in found[0]:
         return [f'{p["no"]} {p["name"]}: {"up" if p["up"] else "down"}, {p["queues"]} queues, sends {_rate(p["tx_bps"])}/s' for p in found]
     if command == 'list':
@@ -228,7 +228,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except (ValueError, OSError) as error:
         print(f'ofqos queue: {error}', file=sys.stderr)
         return 1
-    print(json.dumps(found) if args.json else '\n'.join(lines(args.command, found)))
+    commandline.put([json.dumps(found)] if args.json else lines(args.command, found))
     return 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import copy
 import os
-from typing import Any, Optional
+import sys
+from typing import Any, Iterable, Optional, TextIO
 
 from . import __version__, secure
 
@@ -29,6 +30,16 @@ def behind_too(made: argparse.ArgumentParser, commands: Any) -> None:
                 command._add_action(again)
 
 
+def put(lines: Iterable[str], where: Optional[TextIO] = None) -> None:
+    """To standard output, whose reader may go away, as head does"""
+    where = where or sys.stdout
+    try:
+        where.writelines(f'{line}\n' for line in lines)
+        where.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
+
+
 def state(program: str) -> str:
     """The directory for what it keeps: systemd's, root's, or one's own"""
     if os.environ.get('STATE_DIRECTORY'):
@@ -47,4 +58,4 @@ def add_switches(command: argparse.ArgumentParser, listen: Optional[str], alone:
     secure.add_tls_options(command.add_argument_group('TLS to and from switches: all three or none'))
 
 
-__all__ = ['add_switches', 'behind_too', 'parser', 'state']
+__all__ = ['add_switches', 'behind_too', 'parser', 'put', 'state']

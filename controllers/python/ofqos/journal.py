@@ -157,9 +157,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except OSError as error:
         print(f'ofqos log: {args.file}: {error.strerror}', file=sys.stderr)
         return 1
-    for line in found:
-        if args.user in (None, line.get('user')) and args.switch in (None, line.get('switch')):
-            print(json.dumps(line) if args.json else _shown(line))
+    commandline.put(json.dumps(line) if args.json else _shown(line) for line in found
+                    if args.user in (None, line.get('user')) and args.switch in (None, line.get('switch')))
     return 0
 
 

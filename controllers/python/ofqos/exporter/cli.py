@@ -78,8 +78,7 @@ async def _once(switches: Switches, collector: Collector, seconds: float) -> int
         await _settle(switches, seconds)
         snapshot = await collector.snapshot()
         await collector.stop()
-    for piece in snapshot.text(False):
-        sys.stdout.write(piece.decode())
+    commandline.put(piece.decode().rstrip('\n') for piece in snapshot.text(False) if piece)
     for switch in snapshot.switches:
         for text in [switch.why] * (not switch.up) + switch.faults:
             print(f'ofqos-exporter: {switch.address}: {text}', file=sys.stderr)

@@ -18,7 +18,7 @@ import json
 import os
 import ssl
 import sys
-from typing import Any, Dict, List, Optional, Sequence, TextIO, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 from .. import commandline, secure
 from ..address import parse_address
@@ -166,21 +166,13 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except KeyboardInterrupt:
         found = {'error': 'interrupted; ofqos shaper plan tells what the switch has'}
     if args.json:
-        _print([json.dumps(found)], sys.stdout)
+        commandline.put([json.dumps(found)])
     elif 'error' in found:
-        _print([f'ofqos shaper: {found["error"]}'], sys.stderr)
+        commandline.put([f'ofqos shaper: {found["error"]}'], sys.stderr)
     else:
-        _print(words.said(found), sys.stderr)
-        _print(words.lines(args.command, found), sys.stdout)
+        commandline.put(words.said(found), sys.stderr)
+        commandline.put(words.lines(args.command, found))
     return 1 if found.get('error') or found.get('errors') else 0
-
-
-def _print(lines: List[str], where: TextIO) -> None:
-    try:
-        where.write(''.join(f'{line}\n' for line in lines))
-        where.flush()
-    except BrokenPipeError:             # such as | head
-        os.dup2(os.open(os.devnull, os.O_WRONLY), where.fileno())
 
 
 __all__ = ['main', 'parser']
