@@ -64,8 +64,8 @@ qos_root_free(struct qos *q, const struct model_port *p, const struct qos_sched 
     if (replace)
         return take_place(q, p, &root, replace, kind, e);
     return qos_fail(e, QOS_ERR(OFPSFC_BUSY),
-                    "%s has a root qdisc that is not the switch's, %s %x:; cmd=replace takes its "
-                    "place",
+                    "%s has a root qdisc that is not the switch's, %s %x:; cmd=replace of "
+                    "class=0 takes its place",
                     p->name, root.kind, (unsigned)(root.handle >> 16));
 }
 

@@ -52,6 +52,8 @@ def test_a_foreign_root_is_not_touched(foreign, ns):
     for content in contents:
         for envelope in q.ENVELOPES:
             q.refused(foreign, envelope, content, q.BUSY)
+    with pytest.raises(q.SchedError, match='cmd=replace of class=0 takes its place'):
+        ask(foreign, put(q.REPLACE)[0])
     for content in put(q.CHANGE) + put(q.DEL) + [
             q.qdisc(q.PFIFO, q.CHANGE, 2, 0, 5), q.qdisc(q.PFIFO, q.DEL, 2, 0),
             q.qdisc(q.HTB, q.CHANGE, 2, 0), q.qdisc(q.HTB, q.DEL, 2, 0),
