@@ -53,7 +53,7 @@ def call(url: str, method: str, headers: Dict[str, str], body: Optional[Dict[str
     except urllib.error.HTTPError as error:
         sys.exit(f'ofqos-reserve: {_why(error.read())}')
     except (OSError, ValueError) as error:
-        sys.exit(f'ofqos-reserve: {url}: {error}')
+        sys.exit(f'ofqos-reserve: {url}: {getattr(error, "reason", error)}; does ofqos-reserve run there? --url says where else it may be')
 
 
 def _why(text: bytes) -> str:

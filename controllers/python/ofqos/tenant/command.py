@@ -218,7 +218,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     try:
         return int(args.run(args))
     except (ServiceError, ValueError, OSError) as e:
-        print(f'ofqos-tenant: {e}', file=sys.stderr)
+        afar = isinstance(e, OSError) and e.filename is None and hasattr(args, 'url')
+        print(f'ofqos-tenant: {e}' + '; $OFQOS_TENANT_URL or --url says where the service is, if not at the door of a pod' * afar, file=sys.stderr)
         return 1
 
 
