@@ -211,6 +211,7 @@ def test_dpctl_capture_lines(switch, conn, hosts):
         assert re.fullmatch(r'.* in   in_port=1 68 bytes: .*\n', out), out
     said = switch.dpctl('capture', 'p9', check=False).stderr
     assert "unknown word 'p9'" in said and 'did you mean p1' in said
+    assert 'the switch has no port 9: nothing comes until it has' in switch.dpctl('capture', 'port=9', 'seconds=1', check=False).stderr
     c = Capture(switch, 'out', 'port=2', '--json')
     hosts[1].send(A)
     first = json.loads(c.process.stdout.readline())

@@ -362,6 +362,22 @@ run(struct capture *k)
     return st;
 }
 
+/* A port may come later, but mostly its number is wrong, and nothing would ever come. */
+static enum status
+doubt_port(struct capture *k)
+{
+    char remark[80];
+    struct of_list ports;
+    if (k->q.port_no >= OFPP_MAX)
+        return DPCTL_OK;
+    enum status st = ports_ask(k->c, &ports);
+    if (st || ports_desc(&ports, k->q.port_no))
+        return st;
+    snprintf(remark, sizeof remark, "the switch has no port %u: nothing comes until it has",
+             (unsigned)k->q.port_no);
+    return say_doubt(k->c, remark);
+}
+
 static enum status
 capture(struct ctx *c, const struct command *self, char **words, int n)
 {
@@ -369,6 +385,7 @@ capture(struct ctx *c, const struct command *self, char **words, int n)
                         .to = c->to,
                         .q = {.port_no = OFPP_ANY, .queue_id = OFPQ_ALL, .reason = OFPCAP_ANY}};
     enum status st = take_words(&k, words, n);
+    st = st ? st : doubt_port(&k);
     if (!st && k.to)
         st = open_file(&k);
     if (!st) {
