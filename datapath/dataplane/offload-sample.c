@@ -15,11 +15,14 @@
 #define TICK(ns)   ((uint32_t)((ns) >> 20)) /* about a millisecond */
 #define FIRST_WAIT 10
 #define LAST_WAIT  1000
+#define RECENT     4000 /* ticks: who came since then keeps its place */
+#define SELDOM     16   /* but for one in so many that are new */
 
 /* A kind of packets.  It may be asked for again when `due` has come. */
 struct place {
     uint32_t hash;
     uint32_t due;  /* tick */
+    uint32_t seen; /* tick in which it came last */
     uint16_t wait; /* ticks; 0: it was not asked for yet */
     bool used;
 };
@@ -28,6 +31,7 @@ struct offload_sample {
     struct place place[SETS][WAYS];
     struct ring *ring; /* struct offload_request, to the control thread */
     uint32_t tick, victim;
+    uint32_t random;
     unsigned round;  /* requests that are left in this round */
     unsigned second; /* and until `refill` */
     uint64_t refill; /* ns */
@@ -95,18 +99,40 @@ put(struct offload_sample *s, const struct packet *p, bool behind)
     return true;
 }
 
-/* The kind's place, or NULL: it is new, and now has one. */
+/* How well a new kind may have the place. */
+static unsigned
+vacancy(const struct offload_sample *s, const struct place *at)
+{
+    return !at->used ? 3 : s->tick - at->seen >= RECENT ? 2 : at->wait ? 1 : 0;
+}
+
+/* Where a new kind goes.  If more kinds come in turn than there are places, and each took the place of an older one, none would be
+ * there any more when it comes again (10,000 customers of an ISP: hardly one of them got an entry).  So those that wait for their
+ * second packet keep their places but for one in SELDOM that are new.  The others have the first place of each set, one after the
+ * other: whose second packet comes soon is asked for with it. */
+static struct place *
+place_for_new(struct offload_sample *s, struct place *set)
+{
+    struct place *at = &set[0];
+    for (unsigned i = 1; i < WAYS; i++)
+        if (vacancy(s, &set[i]) > vacancy(s, at))
+            at = &set[i];
+    if (vacancy(s, at))
+        return at;
+    s->random = s->random * 1664525u + 1013904223u; /* Numerical Recipes' */
+    return s->random >> 16 & (SELDOM - 1) ? at : &set[1 + s->victim++ % (WAYS - 1)];
+}
+
 static struct place *
 find(struct offload_sample *s, uint32_t hash)
 {
-    struct place *set = s->place[hash % SETS], *free = NULL;
-    for (unsigned i = 0; i < WAYS; i++) {
-        if (set[i].hash == hash && set[i].used)
+    struct place *set = s->place[hash % SETS];
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i].hash == hash && set[i].used) {
+            set[i].seen = s->tick;
             return &set[i];
-        if (!set[i].used)
-            free = &set[i];
-    }
-    *(free ? free : &set[s->victim++ % WAYS]) = (struct place){.hash = hash, .used = true};
+        }
+    *place_for_new(s, set) = (struct place){.hash = hash, .seen = s->tick, .used = true};
     return NULL;
 }
 

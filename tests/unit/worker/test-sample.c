@@ -232,6 +232,30 @@ test_full_ring(void **state)
     take(0);
 }
 
+/* An ISP's customers in turn, far more than there are places: nobody comes again soon, and yet each gets its entry. */
+static void
+test_many_in_turn(void **state)
+{
+    enum { MANY = 20000, A_SECOND = 10000 };
+    static bool has[MANY];
+    unsigned left = MANY, seconds = 0;
+    memset(has, 0, sizeof has);
+    for (uint32_t i = 0; left && seconds < 300; i++) {
+        if (i % A_SECOND == 0)
+            seconds++;
+        now += UINT64_C(1000000000) / A_SECOND;
+        if (!has[i % MANY])
+            comes(i % MANY);
+        for (const struct offload_request *r; (r = sample_peek(s)); sample_take(s)) {
+            uint32_t dst = of_get32(r->key.ip_dst.v4);
+            left -= !has[dst];
+            has[dst] = true; /* the kernel handles it from now on */
+        }
+    }
+    assert_int_equal(left, 0);
+    assert_in_range(seconds, 5, 200);
+}
+
 /* Packets of which each is new cost no request, and don't hide one that comes again. */
 static void
 test_flood(void **state)
@@ -309,6 +333,7 @@ main(void)
         cmocka_unit_test_setup_teardown(test_round, setup, teardown),
         cmocka_unit_test_setup_teardown(test_second, setup, teardown),
         cmocka_unit_test_setup_teardown(test_full_ring, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_many_in_turn, setup, teardown),
         cmocka_unit_test_setup_teardown(test_flood, setup, teardown),
         cmocka_unit_test(test_bits_of_the_tables),
     };

@@ -3,8 +3,9 @@
  *
  * Packets are of one kind if they are alike in the bits that some flow, a select group, or OFPP_NORMAL
  * looks at.  A worker asks for a kind of which it has seen two packets lately.  If they still come it
- * asks again after 10 ms, and then each time after twice as long, up to a second.  It forgets
- * kinds that hash to the same place, and sends only so many requests a round and a second.
+ * asks again after 10 ms, and then each time after twice as long, up to a second.  It remembers
+ * 1,024 kinds; if more come in turn it asks for some, and so for all of them in the end, as those that
+ * the kernel handles don't come any more.  It sends only so many requests a round and a second.
  *
  * It does not ask for malformed packets, whose key doesn't tell all.  It does ask for TCP segments that
  * packet_coalesce has merged: a connection's slow start looks like that, too.  An entry's own packets show later
