@@ -25,6 +25,15 @@ ports_concern(const struct sw_offload *f, const struct entry *e)
     return false;
 }
 
+static bool
+queues_concern(const struct sw_offload *f, const struct entry *e)
+{
+    for (unsigned i = 0; i < e->n_outs; i++)
+        if (e->out[i].no_queue || offload_queue_changed(f, e->out[i].port, e->out[i].queue))
+            return true;
+    return false;
+}
+
 /* Whether the entry's groups are no longer the same ones.  A modified group is another one. */
 static bool
 groups_concern(const struct groups *g, const struct entry *e)
@@ -51,7 +60,7 @@ flows_concern(const struct sw_offload *f, const struct entry *e)
 
 /* What has changed since the last time. */
 struct changes {
-    bool all, ports, groups, meters, flows;
+    bool all, ports, queues, groups, meters, flows;
     uint32_t stale; /* bits of ports that went up or down */
     bool quick;     /* f->maybe says which entries the flows may concern */
 };
@@ -101,6 +110,7 @@ find_changes(struct sw_offload *f)
     unsigned long n = tables_changes(dp->tables) - f->tables;
     struct changes c = {.all = f->all,
                         .ports = f->ports,
+                        .queues = f->queues,
                         .stale = offload_stale(f->o),
                         .groups = groups_changes(dp->groups) != f->groups,
                         .meters = meters_changes(dp->meters) != f->meters,
@@ -121,7 +131,7 @@ concern(const struct sw_offload *f, const struct changes *c, const struct entry 
 {
     const struct dp *dp = &f->sw->dp;
     return (c->stale & e->ports) || (c->ports && ports_concern(f, e)) ||
-           (c->groups && groups_concern(dp->groups, e)) ||
+           (c->queues && queues_concern(f, e)) || (c->groups && groups_concern(dp->groups, e)) ||
            (c->meters && e->meter_id && meters_find(dp->meters, e->meter_id) != e->meter) ||
            (may_concern(f, c, e) && flows_concern(f, e));
 }
@@ -134,6 +144,9 @@ note_settled(struct sw_offload *f)
     if (f->ports)
         memset(f->port, 0, sizeof f->port);
     f->ports = false;
+    if (f->queues)
+        memset(f->queue, 0, sizeof f->queue);
+    f->queues = false;
     f->tables = tables_changes(dp->tables);
     f->groups = groups_changes(dp->groups);
     f->meters = meters_changes(dp->meters);
@@ -143,7 +156,7 @@ static void
 take_out_concerned(struct sw_offload *f, struct changes *c)
 {
     c->quick = c->flows && f->n_live && offload_quick_look(f);
-    bool few = c->quick && !c->ports && !c->stale && !c->groups && !c->meters;
+    bool few = c->quick && !c->ports && !c->queues && !c->stale && !c->groups && !c->meters;
     for (uint32_t i = f->n_live; i--;) {
         if (few && !f->maybe[i / 64])
             i &= ~UINT32_C(63); /* none of these */
@@ -157,7 +170,7 @@ offload_settle(struct sw_offload *f)
 {
     look_at_state(f);
     struct changes c = find_changes(f);
-    if (!c.all && !c.ports && !c.stale && !c.groups && !c.meters && !c.flows)
+    if (!c.all && !c.ports && !c.queues && !c.stale && !c.groups && !c.meters && !c.flows)
         return;
     if (c.all)
         offload_take_out_all(f);
@@ -224,8 +237,8 @@ offload_look_at_changes(struct sw_offload *f)
     f->compared = 0;
     if (fetch_store(&f->sw->dp.filled, false))
         loop_timer_set(f->grow, f->filled + OFFLOAD_LOOK_NS);
-    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->all &&
-        !offload_stale(f->o)) {
+    if (now - f->settled < SETTLE_NS && f->on == is_wanted(f) && !f->ports && !f->queues &&
+        !f->all && !offload_stale(f->o)) {
         if (tables_changes(f->sw->dp.tables) != f->tables)
             loop_timer_set(f->soon, f->settled + SETTLE_NS);
         return;

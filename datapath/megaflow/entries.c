@@ -116,7 +116,8 @@ fill_counted(struct sw_offload *f, struct entry *e, const struct offload_plan *p
     }
     memcpy(e->op, p->rule.op, p->rule.n_ops * sizeof *e->op);
     for (uint32_t i = 0; i < p->n_outs; i++)
-        e->out[i] = (struct entry_out){p->out[i].port, p->out[i].added, p->out[i].no_queue};
+        e->out[i] = (struct entry_out){p->out[i].port, p->out[i].queue, p->out[i].added,
+                                       p->out[i].no_queue};
     e->metered = (uint8_t)p->metered;
     e->meter_id = p->meter_id;
     e->meter = p->meter_id ? meters_find(dp->meters, p->meter_id) : NULL;

@@ -26,6 +26,31 @@ sw_offload_forget_port(struct sw *sw, uint32_t no)
     f->ports = true;
 }
 
+/* The queues of a port have different places. */
+static uint32_t
+place_of(uint32_t no, uint32_t queue)
+{
+    return (no * 40503u + queue) & (OFFLOAD_QUEUES - 1);
+}
+
+bool
+offload_queue_changed(const struct sw_offload *f, uint32_t no, uint32_t queue)
+{
+    uint32_t at = place_of(no, queue);
+    return f->queue[at / 64] >> at % 64 & 1;
+}
+
+void
+sw_offload_forget_queue(struct sw *sw, uint32_t no, uint32_t queue)
+{
+    struct sw_offload *f = sw->offload;
+    uint32_t at = place_of(no, queue);
+    if (!f)
+        return;
+    f->queue[at / 64] |= UINT64_C(1) << at % 64;
+    f->queues = true;
+}
+
 void
 sw_offload_port_stale(struct sw *sw, uint32_t no)
 {

@@ -10,8 +10,9 @@
 #include <shared/clock.h>
 #include <switch/switch.h>
 
-#define OFFLOAD_REFUSED 1024 /* keys that are remembered: a power of two */
-#define OFFLOAD_PAUSES  1024 /* places for pauses: a power of two */
+#define OFFLOAD_REFUSED 1024  /* keys that are remembered: a power of two */
+#define OFFLOAD_PAUSES  1024  /* places for pauses: a power of two */
+#define OFFLOAD_QUEUES  65536 /* bits of queues; a power of two */
 #define OFFLOAD_TICK_NS (NS_PER_S / 10)
 #define OFFLOAD_LOOK_NS (NS_PER_S / 20) /* at rings that fill */
 
@@ -25,6 +26,7 @@ struct entry_run {
 
 struct entry_out {
     uint32_t port;
+    uint32_t queue;
     int16_t added;
     bool no_queue;
 };
@@ -117,6 +119,8 @@ struct sw_offload {
     bool all;                             /* everything is to be withdrawn */
     bool ports;                           /* some of `port` are set */
     uint64_t port[PORT_MAX / 64 + 2];     /* bits: has changed; the last one is OFPP_LOCAL's */
+    bool queues;                          /* some of `queue` are set */
+    uint64_t queue[OFFLOAD_QUEUES / 64];  /* bits: a queue with this hash has changed */
     unsigned long tables, groups, meters; /* their changes as of the last time */
     uint64_t settled;                     /* when, at the end of a turn */
     uint64_t synced_until;                /* what was read counts for statistics */
@@ -194,6 +198,8 @@ void offload_judge(struct sw_offload *f);
 /* ------------------------------------------------------------------ forget.c */
 
 bool offload_port_changed(const struct sw_offload *f, uint32_t no);
+bool offload_queue_changed(const struct sw_offload *f, uint32_t no,
+                           uint32_t queue); /* or one of the same hash */
 
 /* ------------------------------------------------------------------ changes.c */
 

@@ -23,7 +23,10 @@ queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t clas
         port_queue_set(port, class_id, priority, most);
     else if (port)
         port_queue_del(port, class_id);
-    sw_offload_forget_port(ctx, port_no);
+    if (dir == QOS_OUT)
+        sw_offload_forget_queue(ctx, port_no, class_id);
+    else
+        sw_offload_forget_port(ctx, port_no);
 }
 
 static void

@@ -5,15 +5,16 @@ were when the switch has ended."""
 import contextlib
 import re
 import signal
+import struct
 import time
 
 import pytest
 
 from support import capture as cap, of13, offload, qosmsg as q, tc
-from support.offload import Frames, attached, established, frame, hits, number, numbers
+from support.offload import Frames, attached, counted, established, frame, hits, number, numbers
 from support.of13 import (apply_actions, bucket, goto_table, group, group_mod, match, meter,
                           meter_mod, output, set_queue)
-from support.topo import Switch, Topology, sh
+from support.topo import Switch, Topology, eth, sh, udp4
 from support.wait import until
 
 WAYS = ['off', 'auto'] if offload.has_option() else ['off']
@@ -249,6 +250,36 @@ def test_queues_that_come_and_go(switch, conn, wires, three_hosts):
         for n in range(100):
             wires[1].send(frame(n))
         assert len(numbers(wires[2], least=100)) == 100
+
+
+def test_a_changed_queue_leaves_others_alone(kernel, wires):
+    """Of 10,000 customers one gets another plan, one comes, one goes: the packets of all others stay in the kernel"""
+    def to(host):
+        return lambda n: eth(udp4(struct.pack('!I', n).ljust(22), dst=f'10.88.0.{host}'))
+    with switch_of(kernel, 'auto') as switch, switch.connect() as conn:
+        for host in 10, 20, 30:
+            conn.flow(apply_actions(set_queue(host), output(2)), match=match(in_port=1, eth_type=0x800, ipv4_dst=f'10.88.0.{host}'))
+        for queue in 10, 20:
+            q.send(conn, q.NATIVE, q.htb_class(q.ADD, 2, queue, 900 * MBIT))
+        for host in 10, 20, 30:
+            established(switch, wires[1], make=to(host))
+
+        def withdrawn(*requests):
+            before = counted(switch)
+            for request in requests:
+                q.send(conn, q.NATIVE, request)
+            for n in range(100):
+                wires[1].send(to(10)(n))
+            until(lambda: counted(switch)['hits'] - before['hits'] >= 100, 'the first one is in the kernel still')
+            after = counted(switch)
+            assert (after['misses'], after['all']) == (before['misses'], before['all'])
+            return after['withdrawn'] - before['withdrawn']
+        assert withdrawn(q.htb_class(q.CHANGE, 2, 20, 50 * MBIT)) == 2         # and 30's, which lacks its queue, and may have got it
+        established(switch, wires[1], make=to(20))
+        established(switch, wires[1], make=to(30))
+        assert withdrawn(q.htb_class(q.ADD, 2, 30, 900 * MBIT)) == 1
+        established(switch, wires[1], make=to(30))
+        assert withdrawn(q.htb_class(q.DEL, 2, 20)) == 1
 
 
 def test_a_full_queue_costs_other_outputs_nothing(switch, conn, wires):

@@ -70,6 +70,8 @@ bool sw_offload_asked(struct sw *sw);
 
 /* To be called when the port's state, configuration, MTU or queues have changed. */
 void sw_offload_forget_port(struct sw *sw, uint32_t no);
+/* Only what leaves by this queue of the port, or was to leave by one that did not exist.  0: what has no queue. */
+void sw_offload_forget_queue(struct sw *sw, uint32_t no, uint32_t queue);
 void sw_offload_forget_all(struct sw *sw);
 /* The port went up or down: no packet finds an entry that depends on it from now on.  Any thread, while the
  * switch is neither begun nor ended. */
