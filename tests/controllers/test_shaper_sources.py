@@ -214,6 +214,15 @@ def test_packets_that_come_again(server):
     assert server.hear(packet, now=1e9 + 60) and of(server) == {'alice': ['100.64.0.2']} and server.counts['old'] == 1     # replayed
 
 
+@pytest.mark.parametrize('value', [b'\0\0\1\xad\1\0', b'\0\0\1\xad\1\0\0\0', b'\0\0\1\xad\1\3x\2\0', b'\0\0\1\xad\1\1', b'\0\0\1\xad\0\0\0\1text'])
+def test_vendors_attributes_without_an_end(server, value):
+    """pyrad never came to one; an attribute that it can't take apart is passed over, and its packet counts."""
+    body = accounting(START, user='alice', session='1', v4='100.64.0.1')[20:] + bytes([26, len(value) + 2]) + value
+    head = struct.pack('!BBH', 4, 1, 20 + len(body))
+    assert server.hear(head + hashlib.md5(head + bytes(16) + body + SECRET).digest() + body)[0] == 5 and of(server) == {'alice': ['100.64.0.1']}
+    assert server.hear(head + bytes(16) + body) is None and server.counts['wrong_secret'] == 1
+
+
 def test_any_bytes(server):
     """Of somebody who knows the secret"""
     rng = __import__('random').Random(1)

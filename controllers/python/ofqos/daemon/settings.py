@@ -17,15 +17,17 @@ from ..yamlfile import MOST_BYTES, Part, Wrong, parse
 from ..reserve import settings as reserve
 from ..shaper.carry import rate_of
 from ..shaper import leases, radius
-from ..shaper.ownlist import is_own
+from ..shaper.model import Pair
+from ..shaper.ownlist import is_own, rates_of
 from ..shaper.plan import LEAVES
 from ..shaper.service import Settings as ShaperSettings
+from ..shaper.sessions import Plan
 from ..shaper.sources import LeaseFile
 from ..web.network import Link, parse_link
 from .alerts import Mail, Settings as AlertSettings, Webhook
 
 LISTEN = '127.0.0.1:8490'
-MOST_SWITCHES, MOST_LINKS, MOST_LEASE_FILES = 10_000, 4096, 16
+MOST_SWITCHES, MOST_LINKS, MOST_LEASE_FILES, MOST_PLANS = 10_000, 4096, 16, 1000
 _PLACE = r'(\[[0-9A-Fa-f:.%a-z]+\]|[^][:\s]+):\d{1,5}'
 
 
@@ -297,10 +299,12 @@ class _Reader:
 
     def radius(self, part: Part) -> radius.Settings:
         made = radius.Settings()
-        keys = part.keys(('listen', 'secret', 'clients', 'hold'), needed=('secret', 'clients'))
+        keys = part.keys(('listen', 'coa', 'secret', 'clients', 'hold', 'plans'), needed=('secret', 'clients'))
         for key, each in keys.items():
-            if key == 'listen':
-                made.listen = self.listen(each)
+            if key in ('listen', 'coa'):
+                setattr(made, key, self.listen(each))
+            elif key == 'plans':
+                made.plans = {name: self.plan(one) for name, one in each.keys(most=MOST_PLANS).items()}
             elif key == 'secret':
                 made.secret = self.path(each)
             elif key == 'hold':
@@ -309,6 +313,11 @@ class _Reader:
                 made.clients = [self.host(one) for one in each.items(radius.MOST_CLIENTS)]
         self.said(part, radius.library)
         return made
+
+    def plan(self, part: Part) -> Plan:
+        keys = part.keys(('down', 'up'), needed=('down', 'up'))
+        down, up = (self.said(keys[way], partial(rates_of, keys[way].text(r'[^\x00-\x1f\x7f]{1,60}', 'a rate, such as 5mbit to 50mbit'))) for way in ('down', 'up'))
+        return Plan(Pair(down[1], up[1]), Pair(down[0], up[0]))
 
     def host(self, part: Part) -> str:
         return str(self.said(part, partial(ipaddress.ip_address, part.text(r'\S{1,50}', 'an address, such as 192.0.2.1'))))

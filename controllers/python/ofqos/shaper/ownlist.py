@@ -140,12 +140,16 @@ def _bits(text: str) -> int:
 
 
 def _rates(part: Any) -> Tuple[int, int]:
-    """5mbit to 50mbit: guaranteed, and at most; 50mbit: both"""
-    first, to, second = _text(part).partition(' to ')
+    return rates_of(_text(part))
+
+
+def rates_of(text: str) -> Tuple[int, int]:
+    """5mbit to 50mbit: guaranteed, and at most; 50mbit: both.  ValueError says what would be right."""
+    first, to, second = text.partition(' to ')
     least, most = _bits(first.strip()), _bits((second if to else first).strip())
     if least > most:
         raise ValueError(f'{least / MBIT:g} Mbit/s are guaranteed, and {most / MBIT:g} are the most')
     return least, most
 
 
-__all__ = ['is_own', 'read']
+__all__ = ['is_own', 'rates_of', 'read']

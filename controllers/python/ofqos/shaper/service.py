@@ -192,7 +192,7 @@ class Shaper:
         whole = overlays.merged(listed, own, problems)
         if self.sources:
             found = placed(self.sources.sessions(), whole)
-            whole = with_sessions(whole, found)
+            whole = with_sessions(whole, found, [id_ for id_, each in own.items() if each.ceiling])
             for text in (*found.warnings(), *self.sources.warnings()):
                 problems.warn('sessions', 0, '', text)
         check(whole, self.set.devices, self.set.network, problems, bool(self.sources))

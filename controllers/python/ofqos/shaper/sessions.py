@@ -6,11 +6,11 @@ import bisect
 import json
 import re
 from dataclasses import dataclass, field, replace
-from typing import Any, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
+from typing import Any, Collection, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple
 
 from ..jsonfile import write_text
 from .devices import prefix_of
-from .model import MOST_CLASSES, Network, Prefix, kept
+from .model import MOST_CLASSES, Circuit, Network, Pair, Prefix, kept
 from .read import covers, text_of
 
 VERSION = 1
@@ -40,6 +40,17 @@ def is_customers(prefix: Prefix) -> bool:
 
 
 @dataclass(frozen=True)
+class Plan:
+    """Rates that somebody tells with a session; `guarantee` None: as the list has it, as far as the ceiling allows"""
+    ceiling: Pair
+    guarantee: Optional[Pair] = None
+
+    def of(self, circuit: Circuit) -> Circuit:
+        guarantee = self.guarantee or Pair(*(min(least, most) for least, most in zip(circuit.guarantee, self.ceiling)))
+        return replace(circuit, guarantee=guarantee, ceiling=self.ceiling)
+
+
+@dataclass(frozen=True)
 class Session:
     """`names`: what the circuit may be known by, the best one first; `at`: when it was heard of last, and `until` when it ends by itself
     (seconds of the clock; 0: it does not)"""
@@ -47,6 +58,7 @@ class Session:
     addresses: Tuple[Prefix, ...]
     at: float
     until: float = 0.0
+    plan: Optional[Plan] = None
 
 
 def named(network: Network) -> Dict[str, Optional[str]]:
@@ -61,8 +73,9 @@ def named(network: Network) -> Dict[str, Optional[str]]:
 
 @dataclass
 class Placed:
-    """By circuit, the addresses that sessions give it; `unknown`: names of sessions of nobody; `taken`: addresses that somebody else has"""
+    """By circuit, the addresses and the plan that sessions give it; `unknown`: names of sessions of nobody; `taken`: addresses that somebody else has"""
     addresses: Dict[str, List[Prefix]] = field(default_factory=dict)
+    plans: Dict[str, Plan] = field(default_factory=dict)
     unknown: List[str] = field(default_factory=list)
     unknowns: int = 0
     taken: List[str] = field(default_factory=list)
@@ -87,6 +100,8 @@ def placed(sessions: Iterable[Session], network: Network) -> Placed:
             if len(made.unknown) < SHOWN:
                 made.unknown.append(session.names[0] if session.names else 'without a name')
             continue
+        if session.plan:
+            made.plans.setdefault(circuit, session.plan)
         for prefix in session.addresses:
             other = owners.take(prefix, circuit)
             if other is None:
@@ -125,8 +140,11 @@ class _Owners:
         return None
 
 
-def with_sessions(network: Network, found: Placed) -> Network:
+def with_sessions(network: Network, found: Placed, fixed: Collection[str] = ()) -> Network:
+    """fixed: circuits whose plan no session changes"""
     circuits = dict(network.circuits)
+    for id_ in found.plans.keys() - set(fixed):
+        circuits[id_] = found.plans[id_].of(circuits[id_])
     for id_, addresses in found.addresses.items():
         circuits[id_] = replace(circuits[id_], addresses=(*circuits[id_].addresses, *addresses))
     return Network(network.sites, circuits)
@@ -142,16 +160,22 @@ def load(path: str) -> Dict[str, Session]:
 def _sessions(found: Any) -> Dict[str, Session]:
     if found['version'] != VERSION or len(found['sessions']) > MOST_SESSIONS:
         raise ValueError(f'version {found["version"]}, {len(found["sessions"])} sessions')
-    return {str(key): Session(tuple(map(str, names[:MOST_NAMES])), tuple(prefix_of(text) for text in addresses[:MOST_PREFIXES]), float(at), float(until))
-            for key, (names, addresses, at, until) in found['sessions'].items()}
+    return {str(key): Session(tuple(map(str, names[:MOST_NAMES])), tuple(prefix_of(text) for text in addresses[:MOST_PREFIXES]), float(at), float(until),
+                              *map(_plan, plan)) for key, (names, addresses, at, until, *plan) in found['sessions'].items()}
+
+
+def _plan(found: Any) -> Plan:
+    ceiling, guarantee = (pair and Pair(*map(int, pair)) for pair in found)
+    return Plan(ceiling, guarantee)
 
 
 def save(path: str, sessions: Mapping[str, Session]) -> None:
     """OSError."""
-    made: Dict[str, Sequence[Any]] = {key: (each.names, [text_of(prefix) for prefix in each.addresses], round(each.at, 3), round(each.until, 3))
+    made: Dict[str, Sequence[Any]] = {key: (each.names, [text_of(prefix) for prefix in each.addresses], round(each.at, 3), round(each.until, 3),
+                                            *([(each.plan.ceiling, each.plan.guarantee)] if each.plan else ()))
                                       for key, each in sessions.items()}
     write_text(path, json.dumps({'version': VERSION, 'sessions': made}, separators=(',', ':')))
 
 
-__all__ = ['MOST_NAMES', 'MOST_PREFIXES', 'MOST_SESSIONS', 'Placed', 'Session', 'is_customers', 'load', 'name_of', 'named', 'placed', 'save',
+__all__ = ['MOST_NAMES', 'MOST_PREFIXES', 'MOST_SESSIONS', 'Placed', 'Plan', 'Session', 'is_customers', 'load', 'name_of', 'named', 'placed', 'save',
            'with_sessions']

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where addresses come from beside the lists: RADIUS accounting, and leases of DHCP servers."""
+"""Where addresses and plans come from beside the lists: RADIUS, and leases of DHCP servers."""
 from __future__ import annotations
 
 import asyncio
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Dict, List, Optional
 
 from . import leases, sessions
+from .coa import Coa
 from .radius import Radius, Settings as RadiusSettings
 from .sessions import Session
 
@@ -50,6 +51,7 @@ class Sources:
         self.path = os.path.join(directory, FILE)
         kept = sessions.load(self.path) if settings.radius else {}
         self.radius = Radius(settings.radius, kept, self._heard) if settings.radius else None
+        self.coa = Coa(self.radius) if self.radius and self.radius.set.coa else None
         self.files = [_Leases(file) for file in settings.leases]
         self._kept = dict(kept)             # what is in the file
         self._saved, self._unsaved = 0.0, False
@@ -61,10 +63,14 @@ class Sources:
         """OSError."""
         if self.radius:
             await self.radius.start()
+        if self.coa:
+            await self.coa.start()
         await self.look()
 
     async def stop(self) -> None:
         """OSError."""
+        if self.coa:
+            self.coa.stop()
         if self.radius:
             self.radius.stop()
             await self._save()
@@ -117,13 +123,14 @@ class Sources:
 
     def show(self) -> Dict[str, Any]:
         return {'radius': {'sessions': len(self.radius.sessions), **self.radius.counts} if self.radius else None,
+                'coa': dict(self.coa.counts) if self.coa else None,
                 'leases': [{'file': each.file.path, 'kind': each.file.kind, 'leases': len(each.sessions), 'passed_over': each.passed_over,
                             'trouble': each.trouble or None} for each in self.files]}
 
 
 def _of(found: Dict[str, Session]) -> Any:
     """What a renewal does not change"""
-    return {key: (session.names, session.addresses) for key, session in found.items()}
+    return {key: (session.names, session.addresses, session.plan) for key, session in found.items()}
 
 
 __all__ = ['LeaseFile', 'Settings', 'Sources']
