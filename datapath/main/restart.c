@@ -30,6 +30,7 @@
 #define VARIABLE      "OFQOS_RESTART"
 #define PORTS         "OFQOS_RESTART_PORTS" /* "eth1=1,eth2=2" */
 #define NO_NAME       '/'                   /* there for a name's own comma */
+#define QUEUES_ONLY   "queues-only"
 
 static struct {
     char program[4096];
@@ -112,9 +113,10 @@ restart_ready(struct restart *r)
     close(r->state_fd);
 }
 
-/* "vlan=10;trunk=20:30|eth1": its VLANs stand before its name.  Returns the name. */
+/* "vlan=10;trunk=20:30|eth1": its VLANs stand before its name, or that the switch has its queues only.  Returns the
+ * name. */
 static char *
-take_vlans(char *one, struct vlans *out)
+take_words(char *one, struct vlans *out, bool *queues_only)
 {
     char *name = strchr(one, '|'), why[200];
     if (!name)
@@ -124,7 +126,9 @@ take_vlans(char *one, struct vlans *out)
         end = strchr(word, ';');
         if (end)
             *end++ = '\0';
-        vlans_take(out, word, why, sizeof why);
+        *queues_only |= !strcmp(word, QUEUES_ONLY);
+        if (!*queues_only)
+            vlans_take(out, word, why, sizeof why);
     }
     return name;
 }
@@ -149,10 +153,13 @@ restart_add_ports(struct restart *r, struct sw *sw)
         *text++ = '\0';
         replace(one, NO_NAME, ',');
         struct vlans vlans = {0};
-        one = take_vlans(one, &vlans);
+        bool queues_only = false;
+        one = take_words(one, &vlans, &queues_only);
         uint32_t no = (uint32_t)strtoul(text, NULL, 10);
         int err = vlans_are_none(&vlans) ? 0 : sw_ports_set_vlans(sw, no, &vlans);
-        err = err ? err : apply_interface(sw, one, no, true, why, sizeof why);
+        if (!err)
+            err = queues_only ? sw_ports_add_queues(sw, one, no, why, sizeof why)
+                              : apply_interface(sw, one, no, true, why, sizeof why);
         if (err)
             log_error(PORT, "port %u (%s) is lost: %s", (unsigned)no, one,
                       *why ? why : strerror(-err));
@@ -174,14 +181,16 @@ restart_done(const struct restart *r)
 
 /* ------------------------------------------------------------------ the old process */
 
-/* As take_vlans reads it. */
+/* As take_words reads it. */
 static const char *
-vlans_of(const struct sw *sw, uint32_t no, char text[VLANS_TEXT + 1])
+words_of(const struct sw *sw, const struct sw_port *p, char text[VLANS_TEXT + 1])
 {
     *text = '\0';
-    if (!dp_vlans(&sw->dp, no))
+    if (p->queues_only)
+        return strcpy(text, QUEUES_ONLY "|");
+    if (!dp_vlans(&sw->dp, p->no))
         return text;
-    vlans_text(dp_vlans(&sw->dp, no), text);
+    vlans_text(dp_vlans(&sw->dp, p->no), text);
     replace(text, ',', ';');
     return strcat(text, "|");
 }
@@ -201,7 +210,7 @@ list_ports(struct sw *sw)
             break;
         snprintf(name, sizeof name, "%s", p->files || *p->link.name ? p->link.name : p->name);
         replace(name, ',', NO_NAME);
-        fprintf(f, "%s%s%s=%u", no ? "," : "", vlans_of(sw, p->no, vlans), name, (unsigned)p->no);
+        fprintf(f, "%s%s%s=%u", no ? "," : "", words_of(sw, p, vlans), name, (unsigned)p->no);
     }
     return fclose(f) ? NULL : text;
 }

@@ -125,7 +125,7 @@ bool
 sw_cutter_loss(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
 {
     const struct sw_cutter *c = sw->cutter;
-    if (!c || !p->port || p->files || p->no == OFPP_LOCAL)
+    if (!c || !p->port || p->files || p->queues_only || p->no == OFPP_LOCAL)
         return false;
     if (is_bare(p)) {
         snprintf(out, n,
@@ -239,7 +239,7 @@ void
 sw_cutter_port_add(struct sw *sw, struct sw_port *p)
 {
     struct sw_cutter *c = sw->cutter;
-    if (!c || !p->port || p->files || p->no == OFPP_LOCAL)
+    if (!c || !p->port || p->files || p->queues_only || p->no == OFPP_LOCAL)
         return;
     if (c->own && p->link.is_virtual && !is_cut_here(c, p))
         sw_cutter_attach(sw, p);

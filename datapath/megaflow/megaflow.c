@@ -127,7 +127,8 @@ name_filter(void *ctx, const char *what)
 static bool
 wants_programs(const struct sw_offload *f, const struct sw_port *p)
 {
-    return p->port && !p->files && p->no != OFPP_LOCAL && !offload_port_has(f->o, p->link.ifindex);
+    return p->port && !p->files && !p->queues_only && p->no != OFPP_LOCAL &&
+           !offload_port_has(f->o, p->link.ifindex);
 }
 
 static bool

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What port.c, in-kernel.c, transmit.c, send.c, queue-sockets.c, rings.c and the backends (af-packet.c, pcap.c,
- * tap.c, pcap-file.c) share. */
+ * tap.c, pcap-file.c, queues-only.c) share. */
 #ifndef PORT_BACKEND_H
 #define PORT_BACKEND_H
 
@@ -189,7 +189,7 @@ struct port_backend {
 };
 
 extern const struct port_backend port_backend_packet, port_backend_pcap, port_backend_tap,
-    port_backend_file;
+    port_backend_file, port_backend_queues_only;
 
 /* Makes a packet of a received frame.  Counters have what a super-packet is on the wire. */
 static inline void

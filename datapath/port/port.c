@@ -16,7 +16,8 @@
 
 /* In order of preference. */
 static const struct port_backend *const backends[] = {&port_backend_packet, &port_backend_pcap,
-                                                      &port_backend_tap, &port_backend_file};
+                                                      &port_backend_tap, &port_backend_file,
+                                                      &port_backend_queues_only};
 #define N_BACKENDS (sizeof backends / sizeof *backends)
 
 static uint32_t last_uid;

@@ -58,8 +58,8 @@ make_port(struct sw *sw, const char *name, uint32_t no, struct sw_port **out, ch
 
 /* Takes files, but for an error. */
 int
-sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files, char *why,
-            size_t why_len)
+sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files,
+            bool queues_only, char *why, size_t why_len)
 {
     struct sw_port *p;
     int err = make_port(sw, name, no, &p, why, why_len);
@@ -67,6 +67,9 @@ sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *fil
         return err;
     no = p->no;
     p->files = files;
+    p->queues_only = queues_only;
+    if (queues_only)
+        p->config |= SW_QUEUES_ONLY;
     err = sw_port_attach(sw, p, why, why_len);
     if (!err) {
         if (!files)
@@ -86,7 +89,13 @@ sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *fil
 int
 sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
 {
-    return sw_port_add(sw, name, no, NULL, why, why_len);
+    return sw_port_add(sw, name, no, NULL, false, why, why_len);
+}
+
+int
+sw_ports_add_queues(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len)
+{
+    return sw_port_add(sw, name, no, NULL, true, why, why_len);
 }
 
 int

@@ -28,7 +28,7 @@ show(struct sw *sw, struct port_list *l)
     uint32_t no = 0;
     l->n = 0;
     for (const struct sw_port *p; (p = sw_ports_next(sw, no)); no = p->no)
-        if (p->port)
+        if (p->port && !p->queues_only)
             l->v[l->n++] = p->port;
     rcu_assign_pointer(sw->dp.ports, l);
     return old;
@@ -104,7 +104,7 @@ sw_ports_set_shaper(struct sw *sw, uint32_t no, const struct qos_shaper *s)
 {
     char why[256];
     struct sw_port *p = sw_ports_find(sw, no);
-    if (!p || !p->port)
+    if (!p || !p->port || p->queues_only) /* the kernel does without workers */
         return;
     sw_offload_shaper_del(sw, p);
     struct port_shaper *old = port_shaper_take(p->port);
@@ -172,9 +172,10 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
         return err;
     struct port_config c = {.port_no = p->no,
                             .ifindex = made ? 0 : link.ifindex,
-                            .backend = p->files ? "file"
-                                       : local  ? "tap"
-                                                : sw->opt.backend,
+                            .backend = p->files         ? "file"
+                                       : local          ? "tap"
+                                       : p->queues_only ? "queues-only"
+                                                        : sw->opt.backend,
                             .files = p->files,
                             .n_workers = sw->dp.n_workers,
                             .grows = sw_offload_is_for(sw, p->name),
@@ -204,7 +205,8 @@ sw_port_attach(struct sw *sw, struct sw_port *p, char *why, size_t why_len)
         return err;
     }
     p->base = less(&p->link.stats, &told);
-    set_by_number(sw, p->no, p->port);
+    if (!p->queues_only)
+        set_by_number(sw, p->no, p->port);
     port_watch(p->port, capture_watches(sw->dp.capture, p->no));
     worker_wake_all(&sw->dp);
     sw_offload_port_add(sw, p);

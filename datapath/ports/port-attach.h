@@ -6,8 +6,8 @@
 #include <switch/switch.h>
 
 /* sw_ports_add, and with files for an interface. */
-int sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files, char *why,
-                size_t why_len);
+int sw_port_add(struct sw *sw, const char *name, uint32_t no, struct port_files *files,
+                bool queues_only, char *why, size_t why_len);
 
 /* Opens the port's interface and shows it to the workers; returns -errno and a sentence in `why`.
  */

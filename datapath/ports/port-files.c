@@ -71,7 +71,7 @@ sw_ports_add_files(struct sw *sw, const char *spec, char *why, size_t why_len)
         return -EINVAL;
     }
     choose_name(sw, name, sizeof name);
-    int err = sw_port_add(sw, name, 0, f, why, why_len);
+    int err = sw_port_add(sw, name, 0, f, false, why, why_len);
     if (err)
         free(f);
     return err;

@@ -163,7 +163,7 @@ sw_port_own(struct sw *sw, struct sw_port *p, const struct qos_link_info *link, 
 {
     char owner[SW_OWNER_LEN];
     struct qos_link_info m;
-    int err = link->master ? -EBUSY : 0;
+    int err = link->master && !p->queues_only ? -EBUSY : 0;
     *p->master = '\0';
     if (err) {
         name_master(sw, link->master, owner, sizeof owner, &m);
@@ -204,7 +204,7 @@ void
 sw_port_own_again(struct sw *sw, struct sw_port *p, const struct qos_link_info *link)
 {
     struct qos_link_info m;
-    if (link->master == p->link.master || p->no == OFPP_LOCAL)
+    if (link->master == p->link.master || p->no == OFPP_LOCAL || p->queues_only)
         return;
     *p->master = '\0';
     if (!link->master) {

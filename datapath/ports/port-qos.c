@@ -14,7 +14,7 @@ queue_changed(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t clas
 {
     const struct sw_port *p = sw_ports_find(ctx, port_no);
     const struct port_shaper *s = p && p->port ? port_shaper(p->port) : NULL;
-    struct port *port = !p ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
+    struct port *port = !p || p->queues_only ? NULL : dir == QOS_OUT ? p->port : s ? s->to : NULL;
     if (!priority) {
         sw_latency_forget(ctx, port_no, dir, class_id);
         sw_service_forget(ctx, port_no, dir, class_id);

@@ -114,6 +114,7 @@ sw_ports_mod(struct sw *sw, const struct of_port_mod *m)
     if (m->advertise && m->advertise != p->link.advertised) /* advertised modes can't be changed */
         return OF_PORT_MOD_FAILED(BAD_ADVERTISE);
     uint32_t config = (p->config & ~m->mask) | (m->config & m->mask);
+    config |= p->queues_only ? SW_QUEUES_ONLY : 0;
     if (p->files)
         p->link.flags = config & OFPPC_PORT_DOWN ? IFF_RUNNING : IFF_RUNNING | IFF_UP;
     else if ((config ^ p->config) & OFPPC_PORT_DOWN && p->port) {

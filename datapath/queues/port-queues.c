@@ -33,7 +33,8 @@ qos_port_of(const struct sw_port *p)
                              .mtu = p->link.mtu,
                              .txqueuelen = p->link.txqueuelen,
                              .tx_queues = p->link.tx_queues,
-                             .speed = p->link.speed};
+                             .speed = p->link.speed,
+                             .queues_only = p->queues_only};
 }
 
 struct queue_count {

@@ -29,8 +29,8 @@ port_error(struct qos_error *e, int err, const char *why)
 
 /* vlans NULL: all.  They are set before the port takes packets. */
 static int
-add_with_vlans(struct sw *sw, const char *name, uint32_t no, const struct vlans *vlans, char *why,
-               size_t why_len)
+add_with_vlans(struct sw *sw, const char *name, uint32_t no, const struct vlans *vlans,
+               bool queues_only, char *why, size_t why_len)
 {
     for (uint32_t i = 1; !no && i <= PORT_MAX; i++)
         if (!sw_ports_find(sw, i))
@@ -38,7 +38,7 @@ add_with_vlans(struct sw *sw, const char *name, uint32_t no, const struct vlans 
     bool is_new = no && !sw_ports_find(sw, no);
     int err = is_new ? sw_ports_set_vlans(sw, no, vlans) : 0;
     if (!err)
-        err = sw_ports_add(sw, name, no, why, why_len);
+        err = (queues_only ? sw_ports_add_queues : sw_ports_add)(sw, name, no, why, why_len);
     if (err && is_new)
         sw_ports_set_vlans(sw, no, NULL);
     return err;
@@ -80,15 +80,21 @@ port_add(struct sw *sw, struct conn *c, struct of_bytes data, struct qos_error *
                                  &vlans, why, sizeof why))
         return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "%s", why);
     uint32_t flags = data.n > 4 + IFNAMSIZ ? of_get32(data.p + 4 + IFNAMSIZ) : 0;
-    if (flags & ~(uint32_t)OFPORT_ADD_FORCE)
-        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM), "flags 0x%x are unknown: FORCE is 1", flags);
+    const bool queues_only = flags & OFPORT_ADD_QUEUES_ONLY;
+    if (flags & ~(uint32_t)(OFPORT_ADD_FORCE | OFPORT_ADD_QUEUES_ONLY))
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "flags 0x%x are unknown: FORCE is 1, QUEUES_ONLY is 2", flags);
+    if (queues_only && has_vlans)
+        return qos_fail(e, QOS_ERR(OFPSFC_BAD_PARAM),
+                        "a port of queues only has no VLANs: the switch forwards nothing by it");
     const bool force = sw->opt.force;
     sw->opt.force |= flags & OFPORT_ADD_FORCE;
-    int err = add_with_vlans(sw, name, no, has_vlans ? &vlans : NULL, why, sizeof why);
+    int err = add_with_vlans(sw, name, no, has_vlans ? &vlans : NULL, queues_only, why, sizeof why);
     sw->opt.force = force;
     if (err)
         return port_error(e, err, why);
-    log_notice_by(PORT, conn_by(c), "added interface %s as a port", name);
+    log_notice_by(PORT, conn_by(c), "added interface %s as a port%s", name,
+                  queues_only ? " of queues only" : "");
     return 0;
 }
 

@@ -116,6 +116,15 @@ inside_text(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
     return kinds;
 }
 
+/* Its packets are left to the kernel. */
+static bool
+queues_only_text(const struct sw *sw, const struct sw_port *p, char *out, size_t n)
+{
+    (void)sw;
+    snprintf(out, n, "true");
+    return p->queues_only;
+}
+
 /* What is said only of the ports for which it has a text. */
 static const struct of_some {
     const char *name;
@@ -125,6 +134,7 @@ static const struct of_some {
     {"cannot-carry", sw_cutter_loss},
     {"fail-to-wire", sw_wire_text},
     {"inside", inside_text},
+    {"queues-only", queues_only_text},
 };
 
 static void

@@ -49,14 +49,15 @@ has(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values
 /* LCOV_EXCL_STOP */
 
 static int
-shaper_add(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
+shaper_add(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out,
+           struct qos_error *e)
 {
     *out = (struct qos_shaper){.tx_ifindex = SHAPER, .rx_ifindex = SHAPER + 1};
     return 0;
 }
 
 static int
-shaper_find(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
+shaper_find(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out)
 {
     return -ENOENT;
 }

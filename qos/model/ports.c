@@ -23,7 +23,7 @@ static int
 adopt_in(struct qos *q, struct model_port *out)
 {
     struct qos_shaper s;
-    int err = q->kernel->ops->shaper_find(q->kernel, out->info.ifindex, &s);
+    int err = q->kernel->ops->shaper_find(q->kernel, out->info.ifindex, out->info.queues_only, &s);
     if (err)
         return err == -ENOMEM ? err : 0;
     struct model_port *in = qos_port_in(q, out, true);
@@ -180,7 +180,8 @@ static int
 sync_shaper(struct qos *q, struct model_port *in, struct qos_error *e)
 {
     struct qos_shaper s;
-    int err = q->kernel->ops->shaper_find(q->kernel, in->out->info.ifindex, &s);
+    const struct qos_port *at = &in->out->info;
+    int err = q->kernel->ops->shaper_find(q->kernel, at->ifindex, at->queues_only, &s);
     if (!err && s.tx_ifindex == in->shaper.tx_ifindex && s.rx_ifindex == in->shaper.rx_ifindex)
         return 0;
     if (err && err != -ENOENT) /* unknown: they may be there */

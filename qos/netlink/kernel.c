@@ -522,23 +522,28 @@ same(struct qos_kernel *k, const struct qos_sched *sched, unsigned slot,
 /* ------------------------------------------------------------------- shapers */
 
 static int
-add_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
+add_shaper(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out,
+           struct qos_error *e)
 {
+    static const char *const what[2][2] = {
+        {"creating the veth pair for direction=in",
+         "creating the veth pair for direction=in, which needs the kernel module veth (OpenWrt: "
+         "package kmod-veth)"},
+        {"creating the IFB for direction=in of a port of queues only",
+         "creating the IFB for direction=in of a port of queues only, which needs the kernel "
+         "modules ifb, cls_u32 and act_mirred"}};
     struct netlink_refusal why = {0};
-    if (!netlink_shaper_add(nl_of(k), ifindex, out, &why))
+    if (!netlink_shaper_add(nl_of(k), ifindex, queues_only, out, &why))
         return 0;
     bool none = why.errnum == EOPNOTSUPP || why.errnum == ENOENT;
-    refused(e, &why, false,
-            none ? "creating the veth pair for direction=in, which needs the kernel module veth "
-                   "(OpenWrt: package kmod-veth)"
-                 : "creating the veth pair for direction=in");
+    refused(e, &why, false, what[queues_only][none]);
     return none ? (e->err = QOS_ERR(OFPSFC_UNSUPPORTED)) : e->err;
 }
 
 static int
-find_shaper(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
+find_shaper(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out)
 {
-    return netlink_shaper_find(nl_of(k), ifindex, out);
+    return netlink_shaper_find(nl_of(k), ifindex, queues_only, out);
 }
 
 static void

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Packets that enter by interface 3 go into ofqi3, which has the queues, and out of ofqo3. */
+/* Packets that enter by interface 3 go into ofqi3, which has the queues, and out of ofqo3; or through the IFB ofqi3. */
 #include "shaper.h"
 #include "object.h"
+#include "redirect.h"
 
 #include <errno.h>
 #include <linux/if_link.h>
@@ -9,8 +10,11 @@
 #include <netlink/route/link/inet6.h>
 #include <netlink/route/link/veth.h>
 #include <stdio.h>
+#include <string.h>
 
 #define LEAST_SUPER 512 /* the smallest that kernels allow is about 300 */
+
+#define FIFO 1000 /* packets, as of a veth */
 
 #define MTU 65535 /* the largest: the interface's own MTU may change */
 
@@ -97,10 +101,40 @@ find(struct netlink *nl, struct qos_shaper s, struct qos_shaper *out)
     return 0;
 }
 
-int
-netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out)
+/* The IFB of this name, whether anything goes there or not.  -ENOENT: there is none. */
+static int
+look_ifb(struct netlink *nl, int from, struct qos_shaper *out)
 {
-    return find(nl, shaper_named(ifindex), out);
+    struct rtnl_link *link;
+    *out = named(from, "ofqi", "ofqi");
+    out->from = from;
+    int err = netlink_link_get(nl, 0, out->tx_name, &link);
+    if (err)
+        return err == -ENODEV ? -ENOENT : err;
+    const char *kind = rtnl_link_get_type(link);
+    err = kind && !strcmp(kind, "ifb") ? 0 : -ENOENT;
+    out->tx_ifindex = out->rx_ifindex = rtnl_link_get_ifindex(link);
+    rtnl_link_put(link);
+    return err;
+}
+
+/* The IFB, if what enters by the interface goes there. */
+static int
+find_ifb(struct netlink *nl, int from, struct qos_shaper *out)
+{
+    struct qos_shaper s;
+    int to = 0, err = look_ifb(nl, from, &s);
+    err = err ? err : netlink_redirect_get(nl, from, &to);
+    if (err || to != s.tx_ifindex)
+        return err ? err : -ENOENT;
+    *out = s;
+    return 0;
+}
+
+int
+netlink_shaper_find(struct netlink *nl, int ifindex, bool queues_only, struct qos_shaper *out)
+{
+    return queues_only ? find_ifb(nl, ifindex, out) : find(nl, shaper_named(ifindex), out);
 }
 
 /* Undoes a failed attempt.  If the answer was lost, the kernel may have made the pair. */
@@ -137,11 +171,54 @@ add(struct netlink *nl, struct qos_shaper names, struct qos_shaper *out,
     return 0;
 }
 
+static int
+make_ifb(struct netlink *nl, const struct qos_shaper *s, struct netlink_refusal *why)
+{
+    struct rtnl_link *link = rtnl_link_alloc();
+    if (link) {
+        rtnl_link_set_name(link, s->tx_name);
+        rtnl_link_set_txqlen(link,
+                             FIFO); /* of its kind: 32, and so long would be FIFOs of classes */
+    }
+    if (link && rtnl_link_set_type(link, "ifb")) {
+        rtnl_link_put(link); /* LCOV_EXCL_LINE: no memory */
+        link = NULL;         /* LCOV_EXCL_LINE: no memory */
+    }
+    return netlink_link_set(nl, link, NLM_F_CREATE | NLM_F_EXCL, why);
+}
+
+/* Last the redirection: what it leads to takes packets by then. */
+static int
+add_ifb(struct netlink *nl, int from, struct qos_shaper *out, struct netlink_refusal *why)
+{
+    struct qos_shaper s;
+    int err = look_ifb(nl, from, &s);
+    if (!err)
+        netlink_shaper_del(nl, &s); /* left behind */
+    else
+        netlink_redirect_del(nl,
+                             from); /* to one that somebody has removed: packets would be lost */
+    err = make_ifb(nl, &s, why);
+    if (err == -EEXIST || err == -EOPNOTSUPP)
+        return err;
+    if (!err) {
+        err = look_ifb(nl, from, &s);
+        *why = (struct netlink_refusal){.errnum = -err};
+    }
+    err = err ? err : set_up(nl, s.tx_ifindex, why);
+    err = err ? err : netlink_redirect_set(nl, from, s.tx_ifindex, why);
+    if (err && !look_ifb(nl, from, &s)) /* also where only the answer was lost */
+        netlink_shaper_del(nl, &s);
+    if (!err)
+        *out = s;
+    return err;
+}
+
 int
-netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+netlink_shaper_add(struct netlink *nl, int ifindex, bool queues_only, struct qos_shaper *out,
                    struct netlink_refusal *why)
 {
-    return add(nl, shaper_named(ifindex), out, why);
+    return queues_only ? add_ifb(nl, ifindex, out, why) : add(nl, shaper_named(ifindex), out, why);
 }
 
 /* The kernel cuts a super-packet that has more segments, or is longer, than the interface takes. */
@@ -186,6 +263,8 @@ delete_pair(struct netlink *nl, const struct qos_shaper *s)
 void
 netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s)
 {
+    if (s->from) /* first: packets for an IFB that is gone would be lost */
+        netlink_redirect_del(nl, s->from);
     int err = delete_pair(nl, s);
     if (err && err != -ENODEV)
         delete_pair(nl, s);

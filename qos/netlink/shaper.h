@@ -8,11 +8,11 @@
 
 #include <qos/kernel/kernel.h>
 
-/* ifindex is the interface that the packets enter by.  0 or -errno; find: -ENOENT if there is no
- * such pair.  A pair that was left behind is replaced by add. */
-int netlink_shaper_add(struct netlink *nl, int ifindex, struct qos_shaper *out,
+/* ifindex is the interface that the packets enter by; queues_only: an IFB instead of the pair.  0 or -errno; find:
+ * -ENOENT if there is no such pair or IFB.  What was left behind is replaced by add. */
+int netlink_shaper_add(struct netlink *nl, int ifindex, bool queues_only, struct qos_shaper *out,
                        struct netlink_refusal *why);
-int netlink_shaper_find(struct netlink *nl, int ifindex, struct qos_shaper *out);
+int netlink_shaper_find(struct netlink *nl, int ifindex, bool queues_only, struct qos_shaper *out);
 void netlink_shaper_del(struct netlink *nl, const struct qos_shaper *s);
 
 /* A pair that the kernel cuts super-packets at: one that is sent by its first interface comes in by the second

@@ -120,7 +120,8 @@ qos_root_shape(struct qos *q, struct model_port *in, struct qos_error *e)
     struct qos_shaper s;
     if (in->shaper.tx_ifindex)
         return 0;
-    int err = q->kernel->ops->shaper_add(q->kernel, in->out->info.ifindex, &s, e);
+    const struct qos_port *at = &in->out->info;
+    int err = q->kernel->ops->shaper_add(q->kernel, at->ifindex, at->queues_only, &s, e);
     if (err)
         return err;
     if (q->txn.open && (err = qos_journal_set_shaper(q, in, &s))) {

@@ -159,9 +159,9 @@ ask_shaper(uint8_t n)
     struct qos_shaper s = {0};
     struct qos_error e = {0};
     if (n & 1)
-        told(kernel->ops->shaper_add(kernel, IFINDEX, &s, &e), &e);
+        told(kernel->ops->shaper_add(kernel, IFINDEX, n & 2, &s, &e), &e);
     else
-        kernel->ops->shaper_find(kernel, IFINDEX, &s);
+        kernel->ops->shaper_find(kernel, IFINDEX, n & 2, &s);
     kernel->ops->shaper_del(kernel, &s);
     const struct qos_sched *sched = qos_sched_by_id(n >> 1 & 31);
     if (sched)
@@ -258,7 +258,7 @@ ask_model(uint8_t n, size_t from)
 {
     struct qos *q;
     struct qos_error e = {0};
-    struct qos_port port = {1, IFINDEX, "d1", 1500, 1000, 100000000, n & 1 ? 4 : 1};
+    struct qos_port port = {1, IFINDEX, "d1", 1500, 1000, 100000000, n & 1 ? 4 : 1, false};
     if (qos_new(&q, kernel, NULL))
         abort();
     qos_set_foreign(q, (enum qos_foreign)(n >> 1 & 3) % 3);

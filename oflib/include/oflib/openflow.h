@@ -40,6 +40,7 @@
 /* Other messages of the same experimenter (docs/reference/extensions.md). */
 #define OFP_EXP_PORT_ADD     2
 #define OFPORT_ADD_FORCE     (1u << 0) /* even if another program has the interface */
+#define OFPORT_ADD_QUEUES_ONLY (1u << 1) /* its packets are left to the kernel */
 #define OFP_EXP_PORT_DEL     3
 #define OFP_EXP_SET_DESC     4
 #define OFP_EXP_RELAY        5

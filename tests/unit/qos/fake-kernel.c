@@ -274,7 +274,7 @@ apply(struct qos_kernel *k, const struct qos_op *ops, size_t n, uint8_t *state, 
 }
 
 static int
-shaper_find(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
+shaper_find(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out)
 {
     if (fake(k)->find_errno)
         return -fake(k)->find_errno;
@@ -287,12 +287,13 @@ shaper_find(struct qos_kernel *k, int ifindex, struct qos_shaper *out)
 }
 
 static int
-shaper_add(struct qos_kernel *k, int ifindex, struct qos_shaper *out, struct qos_error *e)
+shaper_add(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out,
+           struct qos_error *e)
 {
     if (fake(k)->no_shapers)
         return qos_fail(e, QOS_ERR(OFPSFC_UNSUPPORTED), "the fake has no shapers");
     fake(k)->shaper[ifindex] = true;
-    return shaper_find(k, ifindex, out);
+    return shaper_find(k, ifindex, queues_only, out);
 }
 
 static void

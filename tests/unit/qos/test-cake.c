@@ -7,7 +7,7 @@
 static void
 limit_after_a_return(uint64_t limit)
 {
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, 8};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, 8, false};
     fake_forget(&kernel, IF2);
     assert_int_equal(qos_port_absent(qos, 2), 0);
     assert_int_equal(port_back(qos, &port, &err), 0);

@@ -7,7 +7,7 @@
 
 #define TAGGED(mtu) ((mtu) + 14u + 2 * 4) /* QinQ */
 
-static struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, 8};
+static struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, 8, false};
 
 static const uint64_t *
 leaf_of(uint32_t id)
@@ -220,7 +220,7 @@ a_refusal_is_reported(void **state)
 static int
 start_at_1500(void **state)
 {
-    port = (struct qos_port){2, IF2, "eth", 1500, 1000, 100000000, 8};
+    port = (struct qos_port){2, IF2, "eth", 1500, 1000, 100000000, 8, false};
     return setup(state);
 }
 

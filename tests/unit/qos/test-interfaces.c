@@ -170,7 +170,7 @@ test_what_is_no_shaper(void **state)
         struct qos_shaper s = {0};
         memcpy(named, cases[i].is, sizeof named);
         begin(named_interfaces);
-        assert_int_equal(k->ops->shaper_find(k, 7, &s), cases[i].result);
+        assert_int_equal(k->ops->shaper_find(k, 7, false, &s), cases[i].result);
         assert_int_equal(s.tx_ifindex, cases[i].result ? 0 : 20);
     }
     qos_netlink_free(k);

@@ -54,7 +54,8 @@ setup(void **state)
     assert_int_equal(qos_netlink_new(&kernel), 0);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
     assert_int_equal(qos_link_get_by_name(links, "d1", &link1), 0);
-    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
+    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000,
+                             1, false};
     assert_int_equal(qos_port_add(qos, &port), 0);
     return 0;
 }
@@ -337,7 +338,8 @@ supported(const char *sched, const char *args)
 static void
 restart(void)
 {
-    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000,
+                            1, false};
     qos_free(qos);
     assert_int_equal(qos_new(&qos, kernel, NULL), 0);
     assert_int_equal(qos_port_add(qos, &port), 0);
@@ -507,7 +509,8 @@ count_queues(void *ctx, const struct qos_queue *queue)
 static void
 adoption(void **state)
 {
-    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000, 1};
+    struct qos_port port = {1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000,
+                            1, false};
     char args[100];
     unsigned n = 0;
     for (unsigned i = 1; i <= 4096; i++) {
@@ -616,14 +619,14 @@ shaper(void **state)
     struct qos_link_info tx, rx;
     const struct qos_kernel_ops *ops = kernel->ops;
     const unsigned want = IFF_UP | IFF_NOARP;
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), -ENOENT);
-    if (ops->shaper_add(kernel, link1.ifindex, &s, &err)) {
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
+    if (ops->shaper_add(kernel, link1.ifindex, false, &s, &err)) {
         printf("skipped: %s\n", err.text);
         assert_int_equal(err.err, QOS_ERR(OFPSFC_UNSUPPORTED));
         return;
     }
-    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, &s, &err), 0);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), 0);
+    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, false, &s, &err), 0);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), 0);
     assert_memory_equal(&s, &found, sizeof s);
     assert_int_equal(qos_link_get_by_name(links, s.tx_name, &tx), 0);
     assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), 0);
@@ -634,8 +637,34 @@ shaper(void **state)
     assert_int_equal(tx.mtu, 65535);
     assert_int_equal(rx.mtu, 65535);
     ops->shaper_del(kernel, &s);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, &found), -ENOENT);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
     assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), -ENODEV);
+}
+
+/* Of an interface that the kernel goes on forwarding by: an IFB, and a filter that leads there. */
+static void
+shaper_ifb(void **state)
+{
+    struct qos_shaper s, again, found;
+    struct qos_link_info ifb;
+    const struct qos_kernel_ops *ops = kernel->ops;
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, true, &found), -ENOENT);
+    if (ops->shaper_add(kernel, link1.ifindex, true, &s, &err)) {
+        printf("skipped: %s\n", err.text);
+        return;
+    }
+    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, true, &again, &err), 0);
+    assert_int_not_equal(again.tx_ifindex, s.tx_ifindex);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, true, &found), 0);
+    assert_memory_equal(&again, &found, sizeof found);
+    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
+    assert_int_equal(qos_link_get_by_name(links, again.tx_name, &ifb), 0);
+    assert_int_equal(ifb.ifindex, again.rx_ifindex);
+    assert_int_equal(ifb.txqueuelen, 1000);
+    assert_int_equal(ifb.flags & IFF_UP, IFF_UP);
+    ops->shaper_del(kernel, &again);
+    assert_int_equal(qos_link_get_by_index(links, again.tx_ifindex, &ifb), -ENODEV);
+    ops->shaper_del(kernel, &again); /* there is nothing any more */
 }
 
 /* The name is taken. */
@@ -647,8 +676,8 @@ shaper_refused(void **state)
     snprintf(name, sizeof name, "ofqi%d", link1.ifindex);
     if (make_link(name, "dummy") < 0 && make_link(name, "ifb") < 0)
         skip();
-    assert_int_equal(kernel->ops->shaper_find(kernel, link1.ifindex, &s), -ENOENT);
-    assert_int_not_equal(kernel->ops->shaper_add(kernel, link1.ifindex, &s, &err), 0);
+    assert_int_equal(kernel->ops->shaper_find(kernel, link1.ifindex, false, &s), -ENOENT);
+    assert_int_not_equal(kernel->ops->shaper_add(kernel, link1.ifindex, false, &s, &err), 0);
     assert_int_equal(err.errnum, EEXIST);
 }
 
@@ -682,7 +711,8 @@ main(void)
         TEST(leaf_values), TEST(hfsc),           TEST(drr),
         TEST(bands),       TEST(capabilities),   TEST(foreign),
         TEST(adoption),    TEST(link_and_watch), TEST(lost_events),
-        TEST(shaper),      TEST(shaper_refused), TEST(permission),
+        TEST(shaper),      TEST(shaper_refused), TEST(shaper_ifb),
+        TEST(permission),
     };
     if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
         printf("skipped: a network namespace of our own needs root\n");

@@ -98,7 +98,7 @@ hfsc_curves(void **state)
 static void
 hfsc_speed(void **state)
 {
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8, false};
     struct qos_queue queue;
     OK("hfsc", "cmd=add,port=2,class=10,ls=1mbit");
     kernel.n_ops = 0;
@@ -144,7 +144,7 @@ drr_classes(void **state)
     char *text = model_text();
     assert_null(strstr(text, "class=0 ")); /* no root class */
     free(text);
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8, false};
     kernel.n_ops = 0;
     assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(kernel.n_ops, 0);
@@ -554,7 +554,7 @@ away_and_back(void **state)
         {"drr", "cmd=add,port=2,class=1"},
         {"prio", "cmd=add,port=2"},
     };
-    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8, false};
     for (unsigned i = 0; i < 3; i++) {
         OK(trees[i][0], trees[i][1]);
         OK("pfifo", "cmd=add,port=2,class=1,limit=3");

@@ -46,7 +46,7 @@ classes_take_their_parents(void **state)
 static void
 a_restart_keeps_it(void **state)
 {
-    struct qos_port port = {2, IF2, "eth2", 1500, 1000, 50000000, 8};
+    struct qos_port port = {2, IF2, "eth2", 1500, 1000, 50000000, 8, false};
     OK("htb", "cmd=add,port=2,class=10,rate=6mbit");
     OK("htb", "cmd=change,port=2,class=0,rate=100mbit,overhead=18");
     qos_free(qos);

@@ -205,7 +205,7 @@ inner_classes_lead_packets(void **state)
 static void
 speed_follows(void **state)
 {
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8, false};
     OK("htb", "cmd=add,port=2,class=1,rate=50%");
     assert_int_equal(port_update(qos, &port, &err), 0);
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 1000000000);
@@ -221,7 +221,7 @@ speed_follows(void **state)
 static void
 a_share_of_the_link_follows(void **state)
 {
-    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8};
+    struct qos_port port = {2, IF2, "eth", 1500, 1000, 1000000000, 8, false};
     OK("htb", "cmd=add,port=2,class=0,rate=95%,ceil=100%");
     OK("htb", "cmd=add,port=2,class=1,rate=50%");
     assert_int_equal(rate_of(QOS_CLASS_ROOT), 95000000);
@@ -450,7 +450,7 @@ queues(void **state)
 static void
 away_and_back(void **state)
 {
-    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8, false};
     assert_int_equal(qos_port_absent(qos, 9), -ENOENT);
     assert_int_equal(port_back(qos, &(struct qos_port){.port_no = 9}, &err), -ENOENT);
     OK("htb", "cmd=add,port=2,class=1,rate=50%,ceil=100%");

@@ -249,7 +249,7 @@ a_look_in_vain(void **state)
 static void
 a_name_too_many(void **state)
 {
-    struct qos_port port = {2, 30, "other", 1500, 1000, 100000000, 8};
+    struct qos_port port = {2, 30, "other", 1500, 1000, 100000000, 8, false};
     OK("htb", "cmd=add,port=2,class=1,rate=10mbit");
     fake_forget(&kernel, IF2);
     assert_int_equal(qos_port_absent(qos, 2), 0);

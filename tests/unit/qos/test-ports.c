@@ -8,7 +8,7 @@
 
 #define BACK 30 /* the interface that takes port 2's place */
 
-static const struct qos_port returned = {2, BACK, "eth", 1500, 1000, 100000000, 8};
+static const struct qos_port returned = {2, BACK, "eth", 1500, 1000, 100000000, 8, false};
 
 static bool
 stop_at_once(void *ctx, const struct qos_queue *queue)
@@ -101,7 +101,7 @@ back_on_somebody_elses_root(void **state)
 static void
 an_mtu_for_later(void **state)
 {
-    struct qos_port port = {2, IF2, "eth", 9000, 50, 100000000, 8};
+    struct qos_port port = {2, IF2, "eth", 9000, 50, 100000000, 8, false};
     assert_int_equal(port_update(qos, &port, &err), 0);
     OK("bfifo", "cmd=add,port=2");
     assert_int_equal(fake_qdisc(&kernel, IF2, QOS_PARENT_ROOT)->values.v[QOS_LIMIT], 50 * 9000);

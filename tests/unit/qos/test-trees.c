@@ -165,7 +165,7 @@ other_roots(void **state)
 static void
 many_transmit_queues(void **state)
 {
-    const struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, QOS_TREES_MAX + 2};
+    const struct qos_port port = {2, IF2, "eth", 1500, 1000, 100000000, QOS_TREES_MAX + 2, false};
     assert_int_equal(port_update(qos, &port, &err), 0);
     OK("mq", "cmd=add,port=2");
     OK("htb", "cmd=add,port=2,class=100,rate=1mbit,parent=14");
@@ -374,7 +374,7 @@ port_with_direction_in(void **state)
 static void
 own_leaves_follow(void)
 {
-    struct qos_port port = {2, IF2, "eth", 9000, 1000, 100000000, 8};
+    struct qos_port port = {2, IF2, "eth", 9000, 1000, 100000000, 8, false};
     const struct qos_object *o;
     qos_set_leaf(qos, qos_sched_by_name("sfq"), &(struct qos_values){0});
     OK("mq", "cmd=add,port=2");

@@ -325,7 +325,7 @@ other_direction(void **state)
 static void
 in_goes_and_returns(void **state)
 {
-    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8};
+    struct qos_port port = {2, 30, "eth", 1500, 1000, 100000000, 8, false};
     OK("htb", "cmd=add,port=2,class=1,rate=50%,direction=in");
     OK("tbf", "cmd=add,port=2,rate=1mbit");
     fake_forget(&kernel, IF2);

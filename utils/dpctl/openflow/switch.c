@@ -49,7 +49,9 @@ port_add(struct ctx *c, const struct command *self, char **words, int n)
     uint8_t data[4 + NAME_LEN + 4 + VLANS_LEN] = {0};
     uint32_t no = 0;
     const char *vlans = take_vlans(c, words, &n);
-    const bool force = n > 1 && words_take_flag(words, &n, "force");
+    const uint32_t flags =
+        (n > 1 && words_take_flag(words, &n, "force") ? OFPORT_ADD_FORCE : 0) |
+        (n > 1 && words_take_flag(words, &n, "queues-only") ? OFPORT_ADD_QUEUES_ONLY : 0);
     enum status st = n == 2 ? take_port_word(c, words[1], &no) : DPCTL_OK;
     if (n < 1 || n > 2)
         return say_usage(
@@ -66,12 +68,12 @@ port_add(struct ctx *c, const struct command *self, char **words, int n)
                          words[0]);
     of_set32(data, no);
     memcpy(data + 4, words[0], len);
-    of_set32(data + 4 + NAME_LEN, force ? OFPORT_ADD_FORCE : 0);
+    of_set32(data + 4 + NAME_LEN, flags);
     memcpy(data + 8 + NAME_LEN, vlans, strlen(vlans));
     ports_forget(c);
     return send_ext(c, OFP_EXP_PORT_ADD, data,
                     *vlans  ? 8 + NAME_LEN + strlen(vlans)
-                    : force ? 8 + NAME_LEN
+                    : flags ? 8 + NAME_LEN
                             : 4 + NAME_LEN);
 }
 
@@ -116,7 +118,7 @@ static const struct command rows[] = {
     {.name = "port-add",
      .subject = SUBJECT_PORT,
      .first = {TASK_FORWARD, "port-add eth3", "makes an interface a port"},
-     .args = "INTERFACE [port=N] [vlan=VLAN] [trunk=VLAN[:VLAN]...] [force]",
+     .args = "INTERFACE [port=N] [vlan=VLAN] [trunk=VLAN[:VLAN]...] [force] [queues-only]",
      .help = "makes an interface a port (with the lowest free number)",
      .text =
          "  vlan=10         an access port of NORMAL: untagged frames are of this VLAN, tagged ones are refused\n"
@@ -125,8 +127,11 @@ static const struct command rows[] = {
          "Without both the port has all VLANs, with their tags; status shows them.\n"
          "An interface that another switch has, or that is in a bridge, a bond or Open vSwitch, is\n"
          "refused:\n"
-         "  force   take it nevertheless: its packets are then forwarded twice\n",
-     .examples = "port-add eth3\nport-add eth3 port=7\nport-add eth3 vlan=10",
+         "  force   take it nevertheless: its packets are then forwarded twice\n"
+         "  queues-only  leave its packets to the kernel, which bridges or routes them as before: the switch\n"
+         "          has the interface's queues only, in both directions\n",
+     .examples =
+         "port-add eth3\nport-add eth3 port=7\nport-add eth3 vlan=10\nport-add veth7 queues-only",
      .run = port_add},
     {.name = "port-del",
      .subject = SUBJECT_PORT,

@@ -46,7 +46,7 @@ struct port_counters {
     PORT_COUNTERS(PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER, PORT_COUNTER_MEMBER)
 };
 
-/* How a port moves packets: AF_PACKET rings, libpcap (where there are no such rings), or a tap. */
+/* How a port moves packets: AF_PACKET rings, libpcap (where there are no such rings), a tap, or not at all. */
 struct port_backend;
 
 /* A port out of files (pcap-file.c). */
@@ -59,12 +59,13 @@ struct port_config {
     uint32_t port_no;
     char name[IFNAMSIZ]; /* the interface */
     int ifindex;
-    const char *backend; /* "packet", "pcap", "tap", "file"; NULL: the best that works */
-    unsigned n_workers;  /* that use it, with ids 0 .. n_workers - 1; 0: one */
-    bool fanout;         /* all workers receive, each a share of the flows (PACKET_FANOUT); else
+    const char
+        *backend; /* "packet", "pcap", "tap", "file", "queues-only"; NULL: the best that works */
+    unsigned n_workers; /* that use it, with ids 0 .. n_workers - 1; 0: one */
+    bool fanout;        /* all workers receive, each a share of the flows (PACKET_FANOUT); else
                          * one of them does.  All may send. */
-    size_t ring_bytes;   /* receive ring, of all workers together; 0: see port_rings_limit_set */
-    bool grows;          /* it begins with less, and a larger ring may come (port_grow) */
+    size_t ring_bytes;  /* receive ring, of all workers together; 0: see port_rings_limit_set */
+    bool grows;         /* it begins with less, and a larger ring may come (port_grow) */
     bool blocked;   /* its rings get nothing until they have the switch's filter, or port_unblock */
     uint8_t inside; /* of the packets that come in (packet/packet.h) */
     size_t slot_bytes; /* of a frame in the ring; 0: 2048.  Longer frames go beside the ring */

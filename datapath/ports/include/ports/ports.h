@@ -17,6 +17,8 @@ struct vlans;
 /* Adds an interface as a port, or returns -errno and a sentence in `why`.  no 0: the lowest free
  * number. */
 int sw_ports_add(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
+/* The same for an interface whose packets stay the kernel's, which may be in a bridge: the switch has its queues only. */
+int sw_ports_add_queues(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
 /* Adds a port whose interface is not there: it is down until one of that name comes. */
 int sw_ports_expect(struct sw *sw, const char *name, uint32_t no, char *why, size_t why_len);
 /* The same with files instead of an interface: spec is pcap:IN:OUT[:recorded] (port-files.c).  Only

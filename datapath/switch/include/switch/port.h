@@ -24,6 +24,7 @@ struct sw_port {
     char name[IFNAMSIZ];
     struct qos_link_info link; /* as last read */
     struct port_files *files;  /* its interface is files (port-files.c); NULL: as usual */
+    bool queues_only;          /* its packets are left to the kernel: workers don't have it */
     struct port *port;         /* NULL: the interface is missing */
     uint32_t config;           /* OFPPC_ */
     uint64_t created;          /* ns */
@@ -48,6 +49,9 @@ struct sw_port {
     char uncut
         [SW_UNCUT_LEN]; /* why the kernel took no programs for it (megaflow/cut.h); "": it did */
 };
+
+/* The configuration (OFPPC_) of a port of `queues_only`, which no port-mod changes. */
+#define SW_QUEUES_ONLY (OFPPC_NO_RECV | OFPPC_NO_FWD | OFPPC_NO_FLOOD | OFPPC_NO_PACKET_IN)
 
 /* What defaults of its queues depend on. */
 static inline struct qos_env

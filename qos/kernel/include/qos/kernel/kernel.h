@@ -166,9 +166,11 @@ struct qos_object {
 
 struct qos_kernel;
 
-/* A veth pair in which what enters by an interface waits; the queues are on `tx`. */
+/* A veth pair in which what enters by an interface waits; the queues are on `tx`.  Of an interface whose packets are left
+ * to the kernel (queues_only) it is an IFB, both ends in one: the kernel puts packets in and goes on with them. */
 struct qos_shaper {
     int tx_ifindex, rx_ifindex;
+    int from; /* of an IFB: the interface */
     char tx_name[16], rx_name[16];
 };
 
@@ -205,9 +207,9 @@ struct qos_kernel_ops {
      * or a module with it?  1, 0, -errno: unknown. */
     int (*has)(struct qos_kernel *k, const struct qos_sched *sched, const struct qos_values *v);
     /* A shaper's interfaces: makes them, finds those made before (-ENOENT), removes them. */
-    int (*shaper_add)(struct qos_kernel *k, int ifindex, struct qos_shaper *out,
+    int (*shaper_add)(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out,
                       struct qos_error *e);
-    int (*shaper_find)(struct qos_kernel *k, int ifindex, struct qos_shaper *out);
+    int (*shaper_find)(struct qos_kernel *k, int ifindex, bool queues_only, struct qos_shaper *out);
     void (*shaper_del)(struct qos_kernel *k, const struct qos_shaper *s);
     void (*free)(struct qos_kernel *k);
 };

@@ -13,6 +13,7 @@ struct qos_port {
     uint32_t txqueuelen;
     uint64_t speed;     /* bit/s; 0: unknown */
     uint32_t tx_queues; /* 0: unknown */
+    bool queues_only;   /* the kernel forwards its packets */
 };
 
 /* What the packet side is notified of, after a commit; each may be NULL. */
