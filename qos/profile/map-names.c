@@ -3,6 +3,7 @@
 
 #include <qos/profile/map.h>
 
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -49,6 +50,20 @@ qos_map_find_name(const struct qos_map_name *names, const char *text, unsigned l
         return true;
     }
     return false;
+}
+
+bool
+qos_map_dscp(const char *text, uint8_t *out)
+{
+    unsigned long value;
+    if (!qos_map_find_name(qos_map_dscps, text, &value)) {
+        size_t digits = strspn(text, "0123456789");
+        value = strtoul(text, NULL, 10);
+        if (!digits || digits > 2 || text[digits] || value > 63)
+            return false;
+    }
+    *out = (uint8_t)value;
+    return true;
 }
 
 static const char *

@@ -231,6 +231,11 @@ int
 cni_add(struct cni *c)
 {
     static struct add a;
+    if (c->conf.prev)
+        return cni_fail(c, CNI_BAD_CONFIG,
+                        "another plugin has made %s (prevResult): write \"chained\": true, or make "
+                        "ofqos-cni the first of the list",
+                        c->ifname);
     a = (struct add){.netns = -1};
     bool failed = add_open(c, &a) || add_all(c, &a);
     if (failed && a.made)

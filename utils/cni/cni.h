@@ -64,6 +64,7 @@ struct cni_conf {
     const char *name;
     const char *address;     /* of the switch; NULL: the usual one */
     const char *ipam;        /* the IPAM plugin's name; NULL: no addresses */
+    bool chained;            /* another plugin has made the interface (chain.h) */
     bool is_gateway;         /* the switch's local port gets the gateways' addresses */
     bool is_default;         /* and is the default gateway */
     unsigned mtu;            /* 0: the kernel's */

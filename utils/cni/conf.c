@@ -75,12 +75,25 @@ static const struct key {
     const char *name;
     enum kind kind;
 } keys[] = {
-    {"cniVersion", STRING},   {"name", STRING},           {"type", STRING},
-    {"switch", STRING},       {"bridge", STRING},         {"isGateway", BOOL},
-    {"mtu", INTEGER},         {"isDefaultGateway", BOOL}, {"ipam", OBJECT},
-    {"dns", OBJECT},          {"tenant", OBJECT},         {"directory", STRING},
-    {"capabilities", OBJECT}, {"runtimeConfig", OBJECT},  {"args", ANY},
-    {"prevResult", OBJECT},   {"disableCheck", BOOL},     {"cni.dev/valid-attachments", ARRAY},
+    {"cniVersion", STRING},
+    {"name", STRING},
+    {"type", STRING},
+    {"switch", STRING},
+    {"bridge", STRING},
+    {"isGateway", BOOL},
+    {"mtu", INTEGER},
+    {"isDefaultGateway", BOOL},
+    {"ipam", OBJECT},
+    {"dns", OBJECT},
+    {"tenant", OBJECT},
+    {"directory", STRING},
+    {"chained", BOOL},
+    {"capabilities", OBJECT},
+    {"runtimeConfig", OBJECT},
+    {"args", ANY},
+    {"prevResult", OBJECT},
+    {"disableCheck", BOOL},
+    {"cni.dev/valid-attachments", ARRAY},
 };
 
 static bool
@@ -117,8 +130,8 @@ check_key(struct cni *c, const char *name, const json_t *v)
     char *value = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
     cni_fail(
         c, CNI_UNSUPPORTED,
-        "ofqos-cni has no key %.60s (value %.100s): it has switch, isGateway, isDefaultGateway, mtu, "
-        "ipam, dns, tenant, directory and capabilities",
+        "ofqos-cni has no key %.60s (value %.100s): it has switch, chained, isGateway, isDefaultGateway, "
+        "mtu, ipam, dns, tenant, directory and capabilities",
         name, value ? value : "");
     free(value);
     return -1;
@@ -241,12 +254,26 @@ take_rest(struct cni *c)
     f->mtu = (unsigned)v;
     f->is_default = json_is_true(member(f->json, "isDefaultGateway"));
     f->is_gateway = f->is_default || json_is_true(member(f->json, "isGateway"));
+    f->chained = json_is_true(member(f->json, "chained"));
     f->dns = member(f->json, "dns");
     if (f->dns && !json_object_size(f->dns))
         f->dns = NULL;
     f->prev = member(f->json, "prevResult");
     f->valid = member(f->json, "cni.dev/valid-attachments");
     return 0;
+}
+
+static int
+check_chained(struct cni *c)
+{
+    const struct cni_conf *f = &c->conf;
+    if (!f->chained || !(f->ipam || f->is_gateway || f->mtu || f->dns || f->tenant))
+        return 0;
+    return cni_fail(c, CNI_BAD_CONFIG,
+                    f->tenant
+                        ? "chained: no tenant there, whose groups are flows, as the kernel forwards"
+                        : "chained: addresses, gateway, mtu and dns are the other plugin's: leave "
+                          "out ipam, isGateway, isDefaultGateway, mtu and dns");
 }
 
 static int
@@ -259,7 +286,10 @@ take(struct cni *c)
     if (take_version(c))
         return -1;
     json_object_foreach(c->conf.json, name, v) if (check_key(c, name, v)) return -1;
-    return take_rest(c) || take_switch(c) || take_ipam(c) || door_conf(c) || take_rates(c) ? -1 : 0;
+    return take_rest(c) || take_switch(c) || take_ipam(c) || door_conf(c) || take_rates(c) ||
+                   check_chained(c)
+               ? -1
+               : 0;
 }
 
 int

@@ -319,6 +319,39 @@ door_open(struct cni *c, struct links *there, int netns, const char *host, const
 }
 
 int
+door_record(struct cni *c, int netns, const char *host, const struct result *r,
+            const struct door_port *port)
+{
+    struct stat st;
+    int dir = fstat(netns, &st) ? failed(c, "looking for", host) : open_directory(c);
+    if (dir < 0)
+        return -1;
+    json_t *door = make_door(c, &st, r, 0, pod_of(c));
+    if (door) {
+        json_object_set_new(door, "port", json_string(port->name));
+        json_object_set_new(door, "ifindex", json_integer(port->ifindex));
+    }
+    int err = door ? write_door(c, dir, host, door) : cni_no_memory(c);
+    json_decref(door);
+    close(dir);
+    return err;
+}
+
+bool
+door_port(const struct cni *c, const char *host, struct door_port *out)
+{
+    int dir = open(c->conf.doors, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    json_t *door = dir < 0 ? NULL : read_door(dir, host);
+    const char *name = json_string_value(json_object_get(door, "port"));
+    *out = (struct door_port){.ifindex = (int)json_integer_value(json_object_get(door, "ifindex"))};
+    snprintf(out->name, sizeof out->name, "%s", name ? name : "");
+    json_decref(door);
+    if (dir >= 0)
+        close(dir);
+    return *out->name;
+}
+
+int
 door_check(struct cni *c, struct links *there, int netns, const char *host)
 {
     struct stat st;

@@ -24,6 +24,16 @@ int door_open(struct cni *c, struct links *there, int netns, const char *host,
               const struct result *r);
 int door_check(struct cni *c, struct links *there, int netns, const char *host);
 
+/* For "chained": which interface is the container's port. */
+struct door_port {
+    int ifindex;
+    char name[IFNAMSIZ];
+};
+int door_record(struct cni *c, int netns, const char *host, const struct result *r,
+                const struct door_port *port);
+/* False: there is none. */
+bool door_port(const struct cni *c, const char *host, struct door_port *out);
+
 /* Also where there is none. */
 int door_close(struct cni *c, const char *host);
 

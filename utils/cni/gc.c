@@ -2,6 +2,7 @@
 /* GC: removes the attachments to this network that the runtime does not name.  It runs no ADD or DEL meanwhile.  Without
  * a list, or with null, it names none: libcni writes null for an empty list, and cnitool leaves it out. */
 #include "attach.h"
+#include "chain.h"
 #include "conf.h"
 #include "door.h"
 #include "ipam.h"
@@ -67,6 +68,8 @@ static int
 remove_one(struct cni *c, struct links *here, struct node_switch *s, const char *name)
 {
     struct link_there it;
+    if (c->conf.chained)
+        return chain_remove(c, here, s, name);
     int found = link_find(c, here, name, &it);
     return found < 0 || attach_remove_named(c, here, s, name, found ? it.ifindex : 0) < 0 ? -1 : 0;
 }

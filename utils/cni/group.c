@@ -163,7 +163,7 @@ take_groups(struct cni *c, const json_t *list)
     if (c->conf.n_groups && !c->conf.in.rate && !c->conf.out.rate)
         return cni_fail(c, CNI_BAD_CONFIG,
                         "groups share a total: give the container ingressRate, egressRate or both");
-    if (c->conf.n_groups && !c->conf.ipam)
+    if (c->conf.n_groups && !c->conf.ipam && !c->conf.chained)
         return cni_fail(c, CNI_BAD_CONFIG,
                         "groups go by the container's addresses: ipam is needed");
     return 0;

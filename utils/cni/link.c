@@ -123,6 +123,12 @@ link_close(struct links *l)
     free(l);
 }
 
+struct nl_sock *
+link_socket(struct links *l)
+{
+    return l->nl;
+}
+
 /* ------------------------------------------------------------------------- sysctl */
 
 /* `optional`: a kernel without IPv6 has none. */
@@ -169,23 +175,37 @@ there(struct rtnl_link *link)
     snprintf(it.name, sizeof it.name, "%s", name ? name : "");
     snprintf(it.alias, sizeof it.alias, "%s", alias ? alias : "");
     it.is_veth = kind && !strcmp(kind, "veth");
+    it.peer = it.is_veth ? rtnl_link_get_link(link) : 0;
     if (mac && nl_addr_get_len(mac) == sizeof it.mac)
         memcpy(it.mac, nl_addr_get_binary_addr(mac), sizeof it.mac);
     return it;
 }
 
-int
-link_find(struct cni *c, struct links *l, const char *name, struct link_there *out)
+/* name NULL: by its index. */
+static int
+find(struct cni *c, struct links *l, int ifindex, const char *name, struct link_there *out)
 {
     struct rtnl_link *link;
-    int err = rtnl_link_get_kernel(l->nl, 0, name, &link);
+    int err = rtnl_link_get_kernel(l->nl, ifindex, name, &link);
     if (is_gone(err))
         return 0;
     if (err)
-        return refused(c, err, "looking for interface %s", name);
+        return refused(c, err, "looking for interface %s", name ? name : "of a number");
     *out = there(link);
     rtnl_link_put(link);
     return 1;
+}
+
+int
+link_find(struct cni *c, struct links *l, const char *name, struct link_there *out)
+{
+    return find(c, l, 0, name, out);
+}
+
+int
+link_find_index(struct cni *c, struct links *l, int ifindex, struct link_there *out)
+{
+    return find(c, l, ifindex, NULL, out);
 }
 
 int

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Interfaces, addresses and routes of one network namespace, by rtnetlink: the only file here that sees libnl. */
+/* Interfaces, addresses and routes of one network namespace, by rtnetlink: beside filter.c the only file here that sees
+ * libnl. */
 #ifndef CNI_LINK_H
 #define CNI_LINK_H
 
@@ -13,6 +14,7 @@ struct link_there {
     uint8_t mac[6];
     unsigned mtu;
     bool is_veth;
+    int peer; /* of a veth: the other end's index, where that is; else 0 */
 };
 
 /* CNI_NETNS, which must not be the namespace of this process. */
@@ -21,9 +23,12 @@ int link_open_netns(struct cni *c, int *fd);
 /* Of the namespace `netns`, -1: of this process's. */
 int link_open(struct cni *c, int netns, struct links **out);
 void link_close(struct links *l);
+struct nl_sock *link_socket(struct links *l); /* for filter.c */
 
 /* 1: there is such an interface; 0: none; -1. */
 int link_find(struct cni *c, struct links *l, const char *name, struct link_there *out);
+
+int link_find_index(struct cni *c, struct links *l, int ifindex, struct link_there *out);
 
 /* Calls fn for each interface. */
 int link_each(struct cni *c, struct links *l, void (*fn)(void *ctx, const struct link_there *it),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofqos-cni: makes a container's interface a port of this node's switch, as a CNI plugin. */
+#include "chain.h"
 #include "cni.h"
 #include "conf.h"
 #include "door.h"
@@ -31,14 +32,14 @@ static const struct command {
     const char *name;
     unsigned needs;
     enum cni_version since;
-    int (*run)(struct cni *c);
+    int (*run)(struct cni *c), (*chained)(struct cni *c);
 } commands[] = {
-    {"ADD", ID | NETNS | IFNAME | PATH, CNI_0_4_0, cni_add},
-    {"DEL", ID | IFNAME | PATH, CNI_0_4_0, cni_del},
-    {"CHECK", ID | NETNS | IFNAME | PATH, CNI_0_4_0, cni_check},
-    {"GC", PATH, CNI_1_1_0, cni_gc},
-    {"STATUS", 0, CNI_1_1_0, cni_status},
-    {"VERSION", 0, CNI_0_4_0, version},
+    {"ADD", ID | NETNS | IFNAME | PATH, CNI_0_4_0, cni_add, chain_add},
+    {"DEL", ID | IFNAME | PATH, CNI_0_4_0, cni_del, chain_del},
+    {"CHECK", ID | NETNS | IFNAME | PATH, CNI_0_4_0, cni_check, chain_check},
+    {"GC", PATH, CNI_1_1_0, cni_gc, cni_gc},
+    {"STATUS", 0, CNI_1_1_0, cni_status, cni_status},
+    {"VERSION", 0, CNI_0_4_0, version, version},
 };
 
 static const struct command *
@@ -93,7 +94,7 @@ run(struct cni *c)
     if (k->needs & NETNS &&
         (group_read(c) || door_needs(c))) /* not DEL, which wrong groups must not stop */
         return -1;
-    return k->run(c);
+    return (c->conf.chained ? k->chained : k->run)(c);
 }
 
 int

@@ -173,9 +173,10 @@ send_totals(struct node_switch *s, const struct cni_conf *f, const char *name, u
 int
 port_add(struct cni *c, struct node_switch *s, const char *name, const struct result *addresses)
 {
-    uint8_t data[4 + IFNAMSIZ] = {0};
+    uint8_t data[4 + IFNAMSIZ + 4] = {0};
     uint32_t no = 0;
     memcpy(data + 4, name, strnlen(name, IFNAMSIZ - 1));
+    of_set32(data + 4 + IFNAMSIZ, c->conf.chained ? OFPORT_ADD_QUEUES_ONLY : 0);
     if (send_ext(s, OFP_EXP_PORT_ADD, data, sizeof data))
         return node_refused(c, s, "making a port of", name);
     if (!c->conf.in.rate && !c->conf.out.rate)

@@ -91,8 +91,9 @@ rules_send(struct node_switch *s, const struct cni_conf *f, const char *name, ui
     struct qos_map_changes changes;
     if (!f->n_groups)
         return DPCTL_OK;
-    enum status st = make_map(&s->c, f, name, no, addresses, &m);
-    st = st ? st : differences(&s->c, &m, &changes);
+    changes.n = 0;
+    enum status st = f->chained ? DPCTL_OK : make_map(&s->c, f, name, no, addresses, &m);
+    st = st || f->chained ? st : differences(&s->c, &m, &changes);
     for (int i = 0; !st && i < DIRECTIONS; i++)
         for (unsigned k = 0; !st && direction_rate(f, &directions[i])->rate && k < f->n_groups;
              k++) {
@@ -142,6 +143,8 @@ rules_check(struct cni *c, struct node_switch *s, const char *name, uint32_t no,
         for (unsigned k = 0; direction_rate(f, &directions[i])->rate && k < f->n_groups; k++)
             if (check_class(c, &all, &f->groups[k], &directions[i]))
                 return -1;
+    if (f->chained) /* no flows */
+        return 0;
     enum status st = make_map(&s->c, f, name, no, addresses, &m);
     st = st ? st : differences(&s->c, &m, &changes);
     if (st)

@@ -7,6 +7,9 @@
 
 #include <oflib/text.h>
 
+/* A DSCP's name, as in a rule, or its number.  False: it is none. */
+bool qos_map_dscp(const char *text, uint8_t *out);
+
 /* The upper 32 bits of the flows' cookies; the lower ones are the hash of the set's name. */
 #define QOS_MAP_COOKIE      0x514f534600000000ull
 #define QOS_MAP_COOKIE_MASK 0xffffffff00000000ull
