@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """BandwidthPolicy: its schema, and ofqos-operator between a switch and a stand-in for Kubernetes' API"""
+import json
 import os
 import re
 import subprocess
@@ -12,13 +13,13 @@ from support.apiserver import PODS, POLICIES, ApiServer
 from support.cni import Node
 from support.load import comes_to
 from support.served import PACKAGE
-from support.topo import REPOSITORY
+from support.topo import REPOSITORY, sh
 from support.udp import PAYLOAD, Stream, measured
 from support.wait import until
 
 sys.path.insert(0, PACKAGE)
 
-from ofqos.operator.policy import Pod, Policy, chosen, quantity, selects, totals  # noqa: E402
+from ofqos.operator.policy import Pod, Policy, chosen, group_shares, quantity, selects, totals  # noqa: E402
 
 MBIT = 1_000_000
 needs_plugin = pytest.mark.skipif(not cni.there(), reason='this build has no ofqos-cni (it needs jansson)')
@@ -63,10 +64,15 @@ def test_which_policy():
     annotated = pod(annotations={'kubernetes.io/ingress-bandwidth': '5M', 'kubernetes.io/egress-bandwidth': '6M'})
     assert totals(annotated, every[1]) == {'out': 10 * MBIT, 'in': 6 * MBIT} and totals(annotated, None) == {'out': 5 * MBIT, 'in': 6 * MBIT}
     assert totals(pod(annotations={'kubernetes.io/ingress-bandwidth': 'x'}), None) == {}
+    grouped = pod(annotations={'ofqos.io/groups': '[{"name": "a", "share": 60}, {"name": "b", "share": 0.5}]'})
+    assert group_shares(grouped, policy('p', groups=[{'name': 'b', 'share': 40}])) == {'a': 600_000, 'b': 400_000}
+    assert group_shares(grouped, None)['b'] == 5000 and group_shares(pod(annotations={'ofqos.io/groups': '{'}), None) == {}
 
 
 @pytest.mark.parametrize('spec, words', [
-    ({}, 'ingress, egress or both'), ({'ingress': '1'}, "'1' must be bits"), ({'egress': '1M', 'selector': {'matchLabels': ['x']}}, 'selector'),
+    ({}, 'ingress, egress or groups'), ({'groups': {}}, 'must be a list'), ({'groups': [{'share': 1}]}, 'a name of its own'),
+    ({'groups': [{'name': 'a', 'share': True}]}, '0.01 to 100'), ({'groups': [{'name': 'a', 'share': 60}, {'name': 'b', 'share': 41}]}, 'more than 100'),
+    ({'ingress': '1'}, "'1' must be bits"), ({'egress': '1M', 'selector': {'matchLabels': ['x']}}, 'selector'),
     ({'egress': '1M', 'selector': {'matchExpressions': [{}]}}, 'selector'), ({'egress': '1M', 'selector': {'matchExpressions': [{'key': 'a', 'operator': 'Is'}]}}, 'operator'),
     ({'egress': '1M', 'precedence': 'x'}, 'precedence')], ids=str)
 def test_policies_that_are_wrong(spec, words):
@@ -79,7 +85,7 @@ def test_the_schema_has_what_is_read():
         crd = yaml.safe_load(f)
     version, = crd['spec']['versions']
     properties = version['schema']['openAPIV3Schema']['properties']
-    assert set(properties['spec']['properties']) == {'selector', 'ingress', 'egress', 'precedence'}
+    assert set(properties['spec']['properties']) == {'selector', 'ingress', 'egress', 'groups', 'precedence'}
     assert crd['metadata']['name'] == f'{crd["spec"]["names"]["plural"]}.{crd["spec"]["group"]}' and POLICIES.endswith(crd['spec']['names']['plural'])
     pattern = properties['spec']['properties']['ingress']['pattern']
     assert pattern == properties['spec']['properties']['egress']['pattern']
@@ -171,6 +177,43 @@ def test_totals_follow_the_policy(node, api, tmp_path):
             api.delete(POLICIES, name)
         until(lambda: roots(node, one)[0] == '9mbit')
         assert roots(node, other) == ('1mbit', '')
+
+
+def shared(node, port):
+    """{(direction, group): percent}"""
+    entries = json.loads(node.switch.dpctl('--json', 'qos-show', f'port={port}').stdout)['qos']
+    return {(e['direction'], e['name']): e['config']['rate_share_ppm'] / 10000 for e in entries if 'name' in e}
+
+
+@needs_plugin
+def test_shares_follow_the_policy(node, api, tmp_path):
+    """Two that change places, in one step; a group that no pod has is nobody's; without a policy the annotation counts again"""
+    asked = [{'name': 'web', 'share': 75, 'ports': ['80/tcp']}, {'name': 'rest', 'share': 20}]
+    node.run('ADD', node.container(1), {'directory': str(tmp_path / 'pods'), 'runtimeConfig': {
+        'bandwidth': {'ingressRate': 8 * MBIT, 'egressRate': 4 * MBIT}, 'ofqosGroups': asked}}, CNI_ARGS='K8S_POD_NAMESPACE=default;K8S_POD_NAME=p1')
+    port, = node.ports().values()
+    api.pod('p1', annotations={'ofqos.io/groups': json.dumps(asked)})
+    api.policy('all', groups=[{'name': 'web', 'share': 20}, {'name': 'rest', 'share': 75}, {'name': 'none', 'share': 5}])
+    with Operator(node, api, tmp_path / 'pods'):
+        until(lambda: shared(node, port) == {(way, name): share for way in ('out', 'in') for name, share in (('web', 20), ('rest', 75))}, 'shares')
+        assert roots(node, port) == ('8mbit', '4mbit')
+        until(lambda: api.rows('all') and api.rows('all')[0]['limited'] == 1)
+        api.policy('all', ingress='6M')
+        until(lambda: (shared(node, port)['out', 'web'], roots(node, port)[0]) == (75, '6mbit'), 'the annotation')
+
+
+@needs_plugin
+def test_a_pod_of_another_plugin(node, api, tmp_path):
+    """Its file says which interface is its port"""
+    here, one = node.topo.switch_ns, node.container(1)
+    sh('ip', '-n', here, 'link', 'add', 'veth1', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', one)
+    sh('ip', '-n', here, 'link', 'set', 'veth1', 'up')
+    node.run('ADD', one, {'ipam': None, 'chained': True, 'directory': str(tmp_path / 'pods'), 'prevResult': {'interfaces': [], 'ips': []}},
+             CNI_ARGS='K8S_POD_NAMESPACE=default;K8S_POD_NAME=p1')
+    api.pod('p1')
+    api.policy('all', ingress='20M', egress='10M')
+    with Operator(node, api, tmp_path / 'pods'):
+        until(lambda: roots(node, 1) == ('20mbit', '10mbit'), 'totals')
 
 
 @needs_plugin

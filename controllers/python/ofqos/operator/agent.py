@@ -16,7 +16,7 @@ from ..request import Request, request
 from ..tenant.link import Link
 from ..tenant.model import root_rates
 from .api import Api, ApiError, Followed
-from .policy import GROUP, PLURAL, VERSION, Kept, Name, Pod, Policy, chosen, rows, status, totals
+from .policy import GROUP, PLURAL, PPM, VERSION, Kept, Name, Pod, Policy, chosen, group_shares, rows, status, totals
 
 
 def pods_ports(directory: str) -> Dict[Name, List[str]]:
@@ -24,8 +24,9 @@ def pods_ports(directory: str) -> Dict[Name, List[str]]:
     found: Dict[Name, List[str]] = {}
     for name in containers.names(directory):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
-            pod = json.loads(containers.read(directory, name))['pod']
-            found.setdefault((pod['namespace'], pod['name']), []).append(name)
+            said = json.loads(containers.read(directory, name))
+            pod = said['pod']
+            found.setdefault((pod['namespace'], pod['name']), []).append(said.get('port', name))     # port: of a chained plugin
     return found
 
 
@@ -33,6 +34,19 @@ def changes(port: int, wanted: Mapping[str, int], there: Mapping[str, int]) -> L
     """The kernel keeps bytes a second.  What a tenant was promised before its total became less stays until it ends."""
     return [request('htb', 'replace', port, 0, object='class', rate=rate, oversubscribe=1, direction=int(way == 'in'))
             for way, rate in wanted.items() if there.get(way, 0) // 8 != rate // 8]
+
+
+def group_changes(port: int, wanted: Mapping[str, int], classes: List[Entry]) -> List[Request]:
+    """First what becomes less, so that each step is within the total."""
+    todo = []
+    for entry in classes:
+        params = entry.config.params
+        name, share = params.get('name'), params.get('rate_share_ppm')
+        if isinstance(share, int) and name in wanted and wanted[str(name)] != share:
+            now = wanted[str(name)]
+            todo.append((now - share, request('htb', 'replace', port, entry.class_id, name=str(name), rate_share_ppm=now, ceil_share_ppm=PPM,
+                                              direction=int(entry.direction == 'in'))))
+    return [change for _, change in sorted(todo, key=lambda pair: pair[0])]
 
 
 def count(kept: Kept, port: int, served: List[Served]) -> None:
@@ -72,7 +86,7 @@ class Agent:
             try:
                 if pod.name in self._governed:          # the others' totals are not this program's
                     for port in mine:
-                        await self._limit(port, totals(pod, policy), every)
+                        await self._limit(port, totals(pod, policy), group_shares(pod, policy), every)
                 limited = len(mine) > 0
             except Refused as error:            # the others' turn comes nevertheless
                 refused, limited = error, False
@@ -85,8 +99,9 @@ class Agent:
         if refused:
             raise refused
 
-    async def _limit(self, port: int, wanted: Mapping[str, int], every: List[Entry]) -> None:
-        await self.link.commit(changes(port, wanted, root_rates([entry for entry in every if entry.port == port])))
+    async def _limit(self, port: int, wanted: Mapping[str, int], groups: Mapping[str, int], every: List[Entry]) -> None:
+        mine = [entry for entry in every if entry.port == port]
+        await self.link.commit(changes(port, wanted, root_rates(mine)) + group_changes(port, groups, mine))
 
     async def _tell(self, policies: List[Policy], kept: Mapping[Name, Kept]) -> None:
         """Where the API has something else of this node, from an earlier process, too"""

@@ -2,8 +2,10 @@
 """What BandwidthPolicies and pods' annotations say: the totals of each pod.  No I/O."""
 from __future__ import annotations
 
+import contextlib
+import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
@@ -12,6 +14,8 @@ RATE_MIN, RATE_MAX = 8000, 10 ** 13             # bit/s
 # What Kubernetes calls a direction, and what the switch does: ingress goes into the pod, out of its port.
 DIRECTIONS = {'ingress': 'out', 'egress': 'in'}
 ANNOTATION = 'kubernetes.io/%s-bandwidth'
+GROUPS = 'ofqos.io/groups'
+PPM = 1_000_000
 _QUANTITY = re.compile(r'(\d{1,18}(?:\.\d{1,9})?)(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?', re.ASCII)
 _UNITS = {'m': Fraction(1, 1000), None: Fraction(1), **{unit: Fraction(1000 ** (n + 1)) for n, unit in enumerate('kMGTP')},
           **{unit + 'i': Fraction(1024 ** (n + 1)) for n, unit in enumerate('KMGTP')}}
@@ -25,6 +29,23 @@ def quantity(text: Any) -> int:
     if not RATE_MIN <= rate <= RATE_MAX:
         raise ValueError(f'{str(text)[:40]!r} must be bits a second from 8k to 10T, such as 100M')
     return rate
+
+
+def shares(said: Any) -> Dict[str, int]:
+    """Groups' shares, as ofqos-cni takes them, in ppm of the total.  ValueError."""
+    found: Dict[str, int] = {}
+    if not isinstance(said, list) or len(said) > 16 or not all(isinstance(group, dict) for group in said):
+        raise ValueError('groups must be a list of at most 16 objects with name and share')
+    for group in said:
+        name, share = group.get('name'), group.get('share')
+        if not isinstance(name, str) or not name or name in found:
+            raise ValueError('groups: each must have a name of its own')
+        if not isinstance(share, (int, float)) or isinstance(share, bool) or not 0.01 <= share <= 100:
+            raise ValueError(f'groups: share of {name[:40]!r} must be a number from 0.01 to 100, percent of the total')
+        found[name] = int(share * 10000 + 0.5)
+    if sum(found.values()) > PPM:
+        raise ValueError('groups: the shares come to more than 100')
+    return found
 
 
 # ------------------------------------------------------------------------------------ selectors
@@ -70,6 +91,7 @@ class Policy:
     selector: Mapping[str, Any]
     total: Mapping[str, int]    # by the switch's directions
     wrong: str = ''
+    groups: Mapping[str, int] = field(default_factory=dict)     # name: share, ppm
 
     @classmethod
     def of(cls, said: Mapping[str, Any]) -> 'Policy':
@@ -79,11 +101,12 @@ class Policy:
             if not isinstance(spec, dict):
                 raise ValueError('spec must be an object')
             total = {way: quantity(spec[key]) for key, way in DIRECTIONS.items() if key in spec}
+            groups = shares(spec.get('groups', []))
             selector, precedence = spec.get('selector') or {}, spec.get('precedence', 0)
             selects(selector, {})
-            if not total or not isinstance(precedence, int):
-                raise ValueError('spec must have ingress, egress or both, and precedence is a number')
-            return cls(name, generation, precedence, selector, total)
+            if not total and not groups or not isinstance(precedence, int):
+                raise ValueError('spec must have ingress, egress or groups, and precedence is a number')
+            return cls(name, generation, precedence, selector, total, groups=groups)
         except ValueError as error:
             return cls(name, generation, 0, {}, {}, str(error))
 
@@ -104,6 +127,14 @@ def totals(pod: Pod, policy: Optional[Policy]) -> Dict[str, int]:
         except ValueError:      # the runtime has refused it
             pass
     return {**found, **(policy.total if policy else {})}
+
+
+def group_shares(pod: Pod, policy: Optional[Policy]) -> Dict[str, int]:
+    """Likewise; which groups the pod has, and what is in them, the plugin has decided."""
+    found: Dict[str, int] = {}
+    with contextlib.suppress(ValueError, RecursionError):
+        found = shares(json.loads(pod.annotations.get(GROUPS, '[]')))
+    return {**found, **(policy.groups if policy else {})}
 
 
 # ------------------------------------------------------------------------------------ status
@@ -133,4 +164,4 @@ def rows(said: Mapping[str, Any], node: str) -> List[Dict[str, Any]]:
     return [row for row in (said.get('status') or {}).get('nodes') or [] if row.get('node') == node]
 
 
-__all__ = ['GROUP', 'Kept', 'PLURAL', 'Pod', 'Policy', 'VERSION', 'chosen', 'quantity', 'rows', 'selects', 'status', 'totals']
+__all__ = ['GROUP', 'Kept', 'PLURAL', 'Pod', 'Policy', 'PPM', 'VERSION', 'chosen', 'group_shares', 'quantity', 'rows', 'selects', 'shares', 'status', 'totals']
