@@ -19,6 +19,7 @@ from support.wait import until
 yaml = pytest.importorskip('yaml', reason='python3-yaml is not installed (scripts/install-deps test)')
 sys.path.insert(0, PACKAGE)
 HERE = os.path.join(REPOSITORY, 'packaging/kubernetes')
+CHAINED = HERE + '-chained'
 CAPABILITIES = ['NET_ADMIN', 'NET_RAW', 'BPF', 'PERFMON']
 
 
@@ -81,7 +82,7 @@ def test_against_kubernetes_own_schemas():
 
 # ------------------------------------------------------------------------------ the node
 
-def install(tmp_path, node='{"spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"]}}', code=0):
+def install(tmp_path, node='{"spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10.9.0.0/24"]}}', code=0, network=None):
     """Runs ofqos-install-cni, with an API server that is a file -> the node's directory"""
     host, account, programs = tmp_path / 'host', tmp_path / 'account', tmp_path / 'bin'
     for directory in (host / 'opt/cni/bin', host / 'etc/cni/net.d', host / 'opt/ofqos', account, programs):
@@ -91,7 +92,7 @@ def install(tmp_path, node='{"spec": {"podCIDR": "10.9.0.0/24", "podCIDRs": ["10
     curl.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/asked\n[ {code} = 0 ] && cat {tmp_path}/node\nexit {code}\n')
     curl.chmod(0o755)
     (tmp_path / 'node').write_text(node)
-    (tmp_path / 'network.json').write_text(found('ConfigMap')['data']['network.json'])
+    (tmp_path / 'network.json').write_text(network or found('ConfigMap')['data']['network.json'])
     done = subprocess.run([os.path.join(REPOSITORY, 'packaging/container/install-cni'), str(tmp_path / 'network.json')], text=True,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60, check=False,
                           env={'PATH': f'{programs}:{os.environ["PATH"]}', 'HOST': str(host), 'PLUGIN': binary(cni.PLUGIN), 'ACCOUNT': str(account),
@@ -122,6 +123,57 @@ def test_install(tmp_path):
         _, code, said = install(tmp_path, node, wrong)
         assert code and words in said, said
     assert (host / 'etc/cni/net.d/10-ofqos.conflist').read_text() == before
+
+
+FLANNEL = {'name': 'cbr0', 'cniVersion': '0.3.1', 'plugins': [
+    {'type': 'flannel', 'delegate': {'hairpinMode': True, 'isDefaultGateway': True}}, {'type': 'portmap', 'capabilities': {'portMappings': True}},
+    {'type': 'bandwidth', 'capabilities': {'bandwidth': True}}]}
+
+
+def chained():
+    """The overlay's ConfigMap"""
+    with open(os.path.join(CHAINED, 'config.yaml'), encoding='utf-8') as f:
+        return yaml.safe_load(f)
+
+
+@needs_plugin
+@needs_jq
+def test_install_behind_another_plugin(tmp_path):
+    network = chained()['data']['network.json']
+    _, code, said = install(tmp_path, network=network)
+    assert code and 'there is no list of plugins' in said
+    lists = tmp_path / 'host/etc/cni/net.d'
+    (lists / '10-flannel.conflist').write_text(json.dumps(FLANNEL))
+    (lists / '20-later.conflist').write_text('{}')
+    for _ in range(2):
+        host, code, said = install(tmp_path, network=network)
+        assert (code, said) == (0, '')
+    made = json.loads((lists / '00-ofqos.conflist').read_text())
+    assert (made['name'], made['cniVersion']) == ('cbr0', '0.4.0')
+    assert made['plugins'] == [*FLANNEL['plugins'][:2], *json.loads(network)['plugins']]
+    assert json.loads((lists / '10-flannel.conflist').read_text()) == FLANNEL and sorted(os.listdir(lists)) == ['00-ofqos.conflist', '10-flannel.conflist', '20-later.conflist']
+    assert not (host / 'opt/ofqos/gateways').exists() and not (tmp_path / 'asked').exists()
+    before = (lists / '00-ofqos.conflist').read_text()
+    (lists / '10-flannel.conflist').write_text('{')
+    _, code, said = install(tmp_path, network=network)
+    assert code and 'parse error' in said and (lists / '00-ofqos.conflist').read_text() == before
+    assert install(tmp_path)[1] == 0             # alone again
+    assert sorted(os.listdir(lists)) == ['10-flannel.conflist', '10-ofqos.conflist', '20-later.conflist']
+
+
+@pytest.mark.skipif(not shutil.which('kubectl'), reason='kubectl is not installed')
+@pytest.mark.parametrize('directory', ['kubernetes', 'kubernetes-chained'])
+def test_kustomize_builds(directory):
+    done = subprocess.run(['kubectl', 'kustomize', os.path.join(REPOSITORY, 'packaging', directory)], text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, check=False)
+    assert done.returncode == 0, done.stderr
+    every = {(o['kind'], o['metadata']['name']): o for o in yaml.safe_load_all(done.stdout)}
+    assert {kind for kind, _ in every} == {o['kind'] for o in objects()[1]}
+    images = {c['image'] for c in every['DaemonSet', 'ofqos']['spec']['template']['spec']['containers']}
+    assert all(image.startswith('registry.example/') for image in images)
+    data = every['ConfigMap', 'ofqos']['data']
+    plugin, = json.loads(data['network.json'])['plugins']
+    assert plugin.get('chained', False) == ('local-port' not in data['br0.conf']) == (directory == 'kubernetes-chained')
 
 
 @needs_plugin
@@ -159,13 +211,20 @@ def test_the_switch_of_a_node(tmp_path):
     with Topology(ports=0) as t:
         ns = t.switch_ns
         sh('ip', '-n', ns, 'link', 'add', 'ofpabcd12345678', 'type', 'veth', 'peer', 'name', 'inside')
+        sh('ip', '-n', ns, 'link', 'add', 'veth1', 'type', 'veth', 'peer', 'name', 'inside1')
+        (tmp_path / 'containers').mkdir()
+        for name, said in ('ofpabcd12345678', {'pod': {}}), ('ofpabcd87654321', {'port': 'veth1'}), ('ofpabcd00000000', {'port': 'gone'}):
+            (tmp_path / 'containers' / name).write_text(json.dumps(said))
         for _ in range(2):
             process = subprocess.Popen(['ip', 'netns', 'exec', ns, 'unshare', '--mount', 'bash', '-c', INSIDE, 'container',
                                         os.path.join(REPOSITORY, 'packaging/container/node'), f'--config={tmp_path}/br0.conf'], stdin=subprocess.DEVNULL,
                                        env={**os.environ, 'BUILD': os.path.abspath(topo.build_directory()), 'SOCKET': socket, 'GATEWAYS': str(tmp_path / 'gateways'),
+                                            'CONTAINERS': str(tmp_path / 'containers'),
                                             'CAPS': ','.join('+' + c.lower() for c in CAPABILITIES)})
             try:
                 until(lambda: 'ofpabcd12345678' in topo.dpctl(f'unix:{socket}', 'port-desc', check=False).stdout, seconds=30)
+                if shutil.which('jq'):
+                    until(lambda: 'queues-only=true' in topo.dpctl(f'unix:{socket}', 'port-desc').stdout)
                 assert '02:00:0a:09:00:01' in sh('ip', '-n', ns, 'link', 'show', 'of0') and '10.9.0.1/24' in sh('ip', '-n', ns, 'address', 'show', 'of0')
             finally:
                 process.terminate()

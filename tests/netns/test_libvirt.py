@@ -12,6 +12,7 @@ import pytest
 
 from support import tc
 from support.guest import CSUM, TSO4, TSO6, Guest, carried
+from support.libvirt import BANDWIDTH, domain, hook, interface
 from support.load import comes_to
 from support.served import PACKAGE
 from support.topo import REPOSITORY, Switch, Topology, binary, eth, ipv4, sh, udp4
@@ -19,7 +20,6 @@ from support.virtio import finished, unfinished
 from support.wait import until
 
 MBIT = 1_000_000
-BANDWIDTH = "<bandwidth><inbound average='500' peak='1000' burst='16'/><outbound average='250'/></bandwidth>"
 FRAMES = eth(udp4(b'x' * 900, dst='10.0.0.7'), dst=7, src=1), eth(udp4(b'y' * 900, src='10.0.0.7', dst='10.0.0.1'), dst=1, src=7)
 
 
@@ -29,24 +29,6 @@ def node_of_guests(need):
     with Topology(ports=1) as topo, Switch(topo, '--leaf=none', '--map=then=normal', '--local-port=of0') as switch:
         yield switch
         assert switch.alive()
-
-
-def interface(name, kind='ethernet', source='', bandwidth=BANDWIDTH):
-    return f"<interface type='{kind}'><mac address='02:00:00:00:00:07'/>{source}<target dev='{name}'/>{bandwidth}<model type='virtio'/></interface>"
-
-
-def domain(*interfaces):
-    return f"<domain type='kvm' id='1'><name>red</name><devices><disk type='file'/>{''.join(interfaces)}</devices></domain>"
-
-
-def hook(switch, operation, xml, *options, address=None, more=('begin', '-')):
-    """As libvirt runs it -> what it ended with, and what it said"""
-    done = subprocess.run(['ip', 'netns', 'exec', switch.topo.switch_ns, sys.executable, '-m', 'ofqos.libvirt', '--switch', address or switch.address,
-                           *options, '--', 'red', operation, *more], input=xml.encode() if isinstance(xml, str) else xml, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60, check=False,
-                          env={**os.environ, 'PYTHONPATH': PACKAGE, 'OFQOS_DPCTL': binary('utils/dpctl/dpctl')})
-    assert done.stdout == b'' and b'Traceback' not in done.stderr, done.stderr.decode()
-    return done.returncode, done.stderr.decode()
 
 
 def heard(sock):
