@@ -130,10 +130,8 @@ static const struct of_some {
     const char *name;
     bool (*text)(const struct sw *sw, const struct sw_port *p, char *out, size_t n);
 } of_some[] = {
-    {"shared-with", sw_port_shared_with},
-    {"cannot-carry", sw_cutter_loss},
-    {"fail-to-wire", sw_wire_text},
-    {"inside", inside_text},
+    {"shared-with", sw_port_shared_with}, {"cannot-carry", sw_cutter_loss},
+    {"fail-to-wire", sw_wire_text},       {"inside", inside_text},
     {"queues-only", queues_only_text},
 };
 

@@ -15,7 +15,8 @@ import pytest
 from support import cni
 from support.cni import Failed, Node
 from support.load import comes_to
-from support.topo import binary, inside, sh
+from support.qostree import killed
+from support.topo import REPOSITORY, binary, inside, sh
 from support.udp import PAYLOAD, Stream, measured
 from support.wait import until
 
@@ -289,7 +290,40 @@ def tool(node, directory, command, container, **rates):
     return json.loads(done.stdout) if done.stdout.strip() else None
 
 
-@pytest.mark.skipif(not CNITOOL or not REAL, reason='there is no cnitool, or the usual plugins are not installed (Debian: containernetworking-plugins)')
+needs_real = pytest.mark.skipif(not CNITOOL or not REAL, reason='there is no cnitool, or the usual plugins are not installed '
+                                                                '(Debian: containernetworking-plugins)')
+
+
+@needs_real
+@pytest.mark.skipif(not shutil.which('jq'), reason='jq is not installed')
+def test_the_network_of_the_page(tmp_path, need):
+    """But for NAT; and what makes the ports again after a kill"""
+    need('htb')
+    with open(os.path.join(REPOSITORY, 'docs/how-to/containers.md'), encoding='utf-8') as f:
+        page = f.read().split('### Beside another plugin')[1].split('\n## ')[0]
+    network = json.loads(re.search(r'```json\n(.*?)```', page, re.S)[1])
+    (again,) = re.findall(r'^ +(for i in .*)$', page, re.M)
+    with Chained(tmp_path, '--qos-keep') as node:
+        first, mine = network['plugins']
+        first.update(ipMasq=False, ipam={**first['ipam'], 'dataDir': str(tmp_path / 'addresses')})
+        mine.update(switch=node.switch.path, directory=node.conf['directory'])
+        directory = tmp_path / 'net.d'
+        directory.mkdir()
+        (directory / '10-pods.conflist').write_text(json.dumps(network), encoding='ascii')
+        one = node.container(1)
+        tool(node, directory, 'add', one, ingressRate=8 * MBIT, egressRate=4 * MBIT)
+        killed(node.switch)
+        node.switch.start()
+        dpctl = f'{binary("utils/dpctl/dpctl")} {node.switch.address}'
+        sh('ip', 'netns', 'exec', node.topo.switch_ns, 'sh', '-c', again.replace('dpctl br0', dpctl).replace('/run/ofqos/containers', node.conf['directory']))
+        tool(node, directory, 'check', one, ingressRate=8 * MBIT, egressRate=4 * MBIT)
+        for words in re.findall(r'^    dpctl br0 (.*)$', page, re.M):
+            assert 'root class rate 8mbit' in node.switch.dpctl(*words.split()).stdout
+        tool(node, directory, 'del', one)
+        assert node.has_nothing()
+
+
+@needs_real
 @pytest.mark.parametrize('first', [{'type': 'bridge', 'bridge': 'cni1', 'isGateway': True}, {'type': 'ptp'}], ids=['bridge', 'ptp'])
 def test_behind_a_real_plugin(node, tmp_path, first):
     directory = tmp_path / 'net.d'

@@ -94,7 +94,7 @@ ELSEWHERE = {
     'docs/reference/configuration.md': {'The-configuration-file': 'tests/netns/test_config.py'},
     'docs/how-to/cloud.md': {'A-cloud-in-fifteen-minutes': 'tests/netns/test_cni.py', 'Docker': 'tests/netns/test_docker.py',
                              'Look': 'tests/controllers/test_exporter.py'},
-    'docs/how-to/containers.md': {'Kubernetes-and-Podman': 'tests/netns/test_cni.py'},
+    'docs/how-to/containers.md': {'Kubernetes-and-Podman': 'tests/netns/test_cni.py', 'Beside-another-plugin': 'tests/netns/test_cni_chained.py'},
     'docs/how-to/controllers.md': {'os-ken-and-Ryu': 'tests/controllers/test_oskenapp.py', 'Faucet': 'tests/controllers/test_faucet.py'},
     'docs/how-to/explain.md': {'capture': 'tests/netns/test_capture.py', 'A-file-through-the-switch': 'tests/netns/test_replay.py'},
     'docs/how-to/exporter.md': {'Metrics-of-many-switches': 'tests/controllers/test_exporter.py'},

@@ -128,7 +128,7 @@ def test_refusals(topo, one):
     refused(q.BAD_PORT, port_del, conn, of13.P_LOCAL)
     refused(q.BAD_PORT, port_del, conn, of13.P_ANY)
     refused(q.BAD_PARAM, send, conn, SET_DESC, b'x' * 256)
-    refused(q.BAD_PARAM, send, conn, PORT_ADD, bytes([0] * 4) + b'p2'.ljust(16, b'\0') + bytes([0, 0, 0, 2]))
+    refused(q.BAD_PARAM, send, conn, PORT_ADD, bytes([0] * 4) + b'p2'.ljust(16, b'\0') + bytes([0, 0, 0, 4]))
     refused(q.BAD_PARAM, send, conn, PORT_ADD, bytes([0] * 4) + b'p2'.ljust(16, b'\0') + bytes(3))
     for kind, least, most in (PORT_ADD, 20, 24 + VLANS_TEXT), (PORT_DEL, 4, 4), (SET_DESC, 256, 256):
         for wrong in {0, least - 1, most + 1, most + 8}:
