@@ -209,6 +209,18 @@ def test_killed_at_any_moment(node):
     assert node.has_nothing('veth1')
 
 
+def test_many_at_once(node):
+    """What each thread of a runtime does, eight at a time"""
+    pods = [node.bridged(n) for n in range(1, 17)]
+    for command in 'ADD', 'CHECK', 'DEL':
+        for begin in range(0, len(pods), 8):
+            for process in [node.start(command, one, {**asked(groups=[WEB]), **said}) for one, said in pods[begin:begin + 8]]:
+                node.end(process)
+        if command == 'ADD':
+            assert len(node.ports()) == len(node.records()) == len(pods)
+    assert node.has_nothing(*(f'veth{n}' for n in range(1, 17)))
+
+
 def test_check_says_what_differs(node):
     one, said = node.bridged(1)
     conf = {**asked(groups=[WEB]), **said}
