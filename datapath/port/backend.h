@@ -34,19 +34,24 @@ uint8_t *backend_arena_room(struct backend_arena *a);
 void backend_arena_take(struct backend_arena *a, const uint8_t *frame, uint32_t len);
 
 /* How long a queue's packets wait, by the kernel's clock (queue-clock.c).  A packet that the queue has dropped makes no
- * second stamp: after so long all under way are taken for lost. */
-#define QUEUE_CLOCK_UNDER_WAY 4u
+ * second stamp, and not every scheduler tells the sender: after APART another one asks beside it, and after LOST all under
+ * way are taken for lost. */
+#define QUEUE_CLOCK_UNDER_WAY 8u
+#define QUEUE_CLOCK_APART_NS  UINT64_C(100000000)
 #define QUEUE_CLOCK_LOST_NS   UINT64_C(10000000000)
 struct queue_clock {
     uint64_t next;       /* when a packet may ask for stamps again, ns */
+    uint64_t asked;      /* when the last one did, ns */
     uint64_t full_until; /* until then one of those under way may still come out, ns */
     uint64_t
         last; /* of the last sample: when it was read, in ms, << 32 | how long it waited, us; 0: none yet */
     bool dropped; /* the last one that asked: it makes no second stamp */
-    unsigned n;
+    uint8_t n;
+    uint8_t
+        overtaken; /* so many of the oldest: a later one has left, so they were dropped, or their flow waits longer */
     struct queue_stamp {
         uint32_t id;
-        uint64_t ns; /* when it came to the queue */
+        uint32_t us; /* when it came to the queue, modulo 2^32 */
     } under_way[QUEUE_CLOCK_UNDER_WAY];
 };
 

@@ -4,7 +4,10 @@
  * One packet of a queue in 10 ms, and one of a worker in a millisecond, asks the kernel for two stamps: when it comes to
  * the queueing discipline (SCHED) and when the driver gets it (SND).  Both come to the error queue of the socket that sent
  * it, which is read when the queue's next packet is due for one; the stamps say nothing about that moment, so it does not
- * matter how late that is.  The packet carries its wish as ancillary data, so others cost nothing. */
+ * matter how late that is.  The packet carries its wish as ancillary data, so others cost nothing.
+ *
+ * While one is under way the next one asks 100 ms later.  So what was read last stands until another one is out, for as
+ * long whatever its flow: where flows take turns, each has the share of the readings that it has of the packets. */
 #include "backend.h"
 
 #include <shared/clock.h>
@@ -49,20 +52,31 @@ struct stamp {
     uint64_t ns;
 };
 
-/* Packets left the queue in order, but for those that it has dropped since. */
+static void
+forget(struct queue_clock *c, unsigned i)
+{
+    c->n--;
+    memmove(c->under_way + i, c->under_way + i + 1, (c->n - i) * sizeof *c->under_way);
+}
+
 static void
 take_sent(struct queue_clock *c, const struct stamp *s)
 {
     unsigned i = 0;
     while (i < c->n && c->under_way[i].id != s->id)
         i++;
-    if (i == c->n || s->ns < c->under_way[i].ns)
+    if (i == c->n)
         return;
-    uint64_t us = (s->ns - c->under_way[i].ns) / 1000;
+    uint32_t us = (uint32_t)(s->ns / 1000) - c->under_way[i].us;
+    forget(c, i);
+    if (i < c->overtaken)
+        c->overtaken--;
+    else
+        c->overtaken = (uint8_t)i;
+    if (us > INT32_MAX) /* the clock was set back */
+        return;
     uint32_t now = (uint32_t)(clock_ns_of(CLOCK_MONOTONIC_COARSE) / 1000000);
-    store_relaxed(&c->last, (uint64_t)now << 32 | (us < UINT32_MAX ? us : UINT32_MAX - 1));
-    c->n -= i + 1;
-    memmove(c->under_way, c->under_way + i + 1, c->n * sizeof *c->under_way);
+    store_relaxed(&c->last, (uint64_t)now << 32 | us);
 }
 
 static void
@@ -71,7 +85,7 @@ take(struct queue_clock *c, const struct stamp *s)
     if (s->sent)
         take_sent(c, s);
     else if (c->n < QUEUE_CLOCK_UNDER_WAY)
-        c->under_way[c->n++] = (struct queue_stamp){.id = s->id, .ns = s->ns};
+        c->under_way[c->n++] = (struct queue_stamp){.id = s->id, .us = (uint32_t)(s->ns / 1000)};
 }
 
 /* False: there is no more. */
@@ -107,10 +121,22 @@ queue_clock_forget(struct queue_clock *c, int fd)
     struct stamp s;
     for (unsigned i = 0; i < IO_SOCKETS && read_one(fd, &s); i++)
         ;
-    c->n = 0;
+    c->n = c->overtaken = 0;
 }
 
 /* ------------------------------------------------------------------ samples */
+
+static void
+make_room(struct queue_clock *c, uint64_t now)
+{
+    if (c->n < QUEUE_CLOCK_UNDER_WAY)
+        c->full_until = now + QUEUE_CLOCK_LOST_NS;
+    else if (c->overtaken) {
+        forget(c, 0);
+        c->overtaken--;
+    } else if (now > c->full_until)
+        c->n = 0; /* the queue has dropped all of them */
+}
 
 bool
 queue_clock_due(struct port_io *w, struct queue_clock *c, int fd)
@@ -126,13 +152,16 @@ queue_clock_due(struct port_io *w, struct queue_clock *c, int fd)
     for (unsigned i = 0; i < READ_AT_ONCE && read_one(fd, &s); i++)
         if (s.ns)
             take(c, &s);
-    c->n -= c->dropped && c->n;
+    if (c->dropped && c->n > c->overtaken)
+        c->n--;
     c->dropped = false;
-    if (c->n == QUEUE_CLOCK_UNDER_WAY && now > c->full_until)
-        c->n = 0; /* the queue has dropped all of them */
-    if (c->n < QUEUE_CLOCK_UNDER_WAY)
-        c->full_until = now + QUEUE_CLOCK_LOST_NS;
-    return c->n < QUEUE_CLOCK_UNDER_WAY;
+    if (c->n > c->overtaken && now < c->asked + QUEUE_CLOCK_APART_NS)
+        return false;
+    make_room(c, now);
+    if (c->n == QUEUE_CLOCK_UNDER_WAY)
+        return false;
+    c->asked = now;
+    return true;
 }
 
 void

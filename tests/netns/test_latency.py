@@ -13,7 +13,7 @@ from support.load import Cbr
 from support.monitor import Monitor, subscribe, told
 from support.of13 import apply_actions, match, output, set_queue
 from support.qostree import FRAME, MBIT, ask
-from support.topo import Switch, Topology, eth, ipv4
+from support.topo import Switch, Topology, eth, ipv4, udp4
 from support.wait import until
 
 WAIT = 0.05                                                             # of an answer, s
@@ -265,6 +265,23 @@ def test_waiting_as_the_scheduler_says(kind, options, need):
             got = queue(conn, 2, 10)
         assert got.source == lat.SCHEDULER
         assert 'codel' not in kind or got.delay.p90 < 1.3 * full, got
+
+
+@pytest.mark.debiankernel
+@pytest.mark.every
+def test_waiting_where_drops_are_not_told(need):
+    """SFQ drops without a word to the sender, and lets a sparse flow overtake: the clock goes on, and tells of most packets"""
+    need('sfq')
+    with switched('--offload=off') as (topo, _, conn, _, _):
+        ask(conn, q.htb_class(q.ADD, 2, 10, MBIT, delay_us=1_000_000))
+        ask(conn, q.qdisc(q.SCHEDS.index('sfq'), q.ADD, 2, 10, limit=20))
+        lat.ask(conn)
+        full = 20 * len(FRAME) * 8 / MBIT * 1e6
+        sparse = eth(udp4(bytes(100), dport=5))
+        with load(topo, conn, 300), Cbr(topo, 1, (sparse, 10), seconds=90):
+            got = until(lambda: (r := queue(conn, 2, 10)) and r.delay.samples > 80 and r, 'readings')
+        assert got.source == lat.CLOCK
+        assert 0.8 * full < got.delay.p50 < 1.5 * full, got
 
 
 def test_slow_behind_the_switch():
