@@ -35,6 +35,9 @@ PATHS = {
     'no timestamps': ('', 'delay 20ms', 'timestamps'),
     'no timestamps, loss': ('loss 1%', 'delay 20ms', 'timestamps'),
     'ipv6': ('', 'delay 20ms', 'ipv6'),
+    'vlan': ('', 'delay 20ms', 'vlan'),
+    'vxlan': ('', 'delay 20ms', 'vxlan'),
+    'no tso': ('', 'delay 20ms', 'tso'),
     'no gro': ('', 'delay 20ms', 'gro'),
     'user space': ('', 'delay 20ms', 'off'),
     'user space, loss': ('loss 1%', 'delay 20ms', 'off'),
@@ -84,6 +87,45 @@ def pinged(topo, v6):
     return [float(ms) * MS for ms in re.findall(r'time=([\d.]+) ms', done.stdout)]
 
 
+def to_vlan(topo):
+    """The hosts' addresses are in VLAN 5"""
+    for n in 1, 2:
+        ip = 'ip', '-n', topo.host_ns(n)
+        topology.sh(*ip, 'address', 'flush', 'dev', 'e0')
+        topology.sh(*ip, 'link', 'add', 'link', 'e0', 'name', 'e0.5', 'type', 'vlan', 'id', '5')
+        topology.sh(*ip, 'address', 'add', f'10.0.0.{n}/24', 'dev', 'e0.5')
+        topology.sh(*ip, 'link', 'set', 'e0.5', 'up')
+
+
+def to_vxlan(topo):
+    """Port 2 is a tunnel to host 2, which the kernel makes"""
+    for ns, dev, near, far in (topo.switch_ns, 'p2', 1, 2), (topo.host_ns(2), 'e0', 2, 1):
+        ip = 'ip', '-n', ns
+        topology.sh(*ip, 'address', 'flush', 'dev', dev)
+        topology.sh(*ip, 'address', 'add', f'192.168.9.{near}/24', 'dev', dev)
+        topology.sh(*ip, 'link', 'add', 'vx', 'type', 'vxlan', 'id', '5', 'remote', f'192.168.9.{far}', 'local',
+                    f'192.168.9.{near}', 'dstport', '4789', 'dev', dev)
+        topology.sh(*ip, 'link', 'set', 'vx', 'up')
+    topology.sh(*ip, 'address', 'add', '10.0.0.2/24', 'dev', 'vx')
+    topology.sh('ip', '-n', topo.host_ns(1), 'link', 'set', 'e0', 'mtu', '1450')
+
+
+def prepare(topo, special):
+    """-> the switch's interfaces, None: the usual ones"""
+    for n in 1, 2:
+        for feature in {'gro', 'tso'} & set(special):
+            topology.sh('ip', 'netns', 'exec', topo.host_ns(n), 'ethtool', '-K', 'e0', feature, 'off',
+                        *(['gso', 'off'] if feature == 'tso' else []))
+        if 'timestamps' in special:
+            topo.sysctl(topo.host_ns(n), 'net.ipv4.tcp_timestamps=0')
+    if 'vlan' in special:
+        to_vlan(topo)
+    if 'vxlan' in special:
+        to_vxlan(topo)
+        return ['p1', 'vx']
+    return None
+
+
 @pytest.mark.parametrize('name', PATHS)
 def test_paths(name, need):
     need('netem')
@@ -93,12 +135,9 @@ def test_paths(name, need):
         for n, words in (1, one), (2, two):
             if words:
                 topology.sh('tc', '-n', topo.host_ns(n), 'qdisc', 'add', 'dev', 'e0', 'root', 'netem', *words.split())
-            if 'gro' in special:
-                topology.sh('ip', 'netns', 'exec', topo.host_ns(n), 'ethtool', '-K', 'e0', 'gro', 'off')
-            if 'timestamps' in special:
-                topo.sysctl(topo.host_ns(n), 'net.ipv4.tcp_timestamps=0')
-        with Switch(topo, '--leaf=none', f'--offload={"off" if "off" in special else "auto"}') as switch, \
-                switch.connect() as conn:
+        interfaces = prepare(topo, special)
+        with Switch(topo, '--leaf=none', f'--offload={"off" if "off" in special else "auto"}',
+                    interfaces=interfaces) as switch, switch.connect() as conn:
             for n in 1, 2:
                 conn.flow(apply_actions(output(3 - n)), match=match(in_port=n), priority=1)
             ask(conn, q.htb_class(q.ADD, 2, 10, 1000 * MBIT))           # TCP alone, without the pings
