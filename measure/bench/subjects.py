@@ -213,8 +213,8 @@ class Ofqos(Subject):
         super().stop()
         shutil.rmtree(getattr(self, 'directory', '/nonexistent'), ignore_errors=True)
 
-    def wait_for(self, path, seconds=60):
-        """Until a process listens there; an emulated machine takes half a minute"""
+    def wait_for(self, path, seconds=180):
+        """Until a process listens there; an emulated processor takes its time to check the kernel's programs"""
         deadline = time.monotonic() + seconds
         while not listens(path):
             for p in self.processes:
