@@ -11,23 +11,7 @@
 #include <oflib/text.h>
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
-
-const char *
-top_text(struct top *t, const char *fmt, ...)
-{
-    char buf[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(buf, sizeof buf, fmt, ap);
-    va_end(ap);
-    for (char *p = buf; *p; p++) /* it goes to a terminal */
-        if (*p < ' ' || *p > '~')
-            *p = '?';
-    const char *kept = words_keep(t->c, buf, strlen(buf));
-    return kept ? kept : "";
-}
 
 static uint64_t
 age(uint32_t sec, uint32_t nsec)
