@@ -155,12 +155,14 @@ set_rights(uint32_t bits, bool on)
     syscall(SYS_capset, &head, data);
 }
 
+#define RIGHTS (CAP_TO_MASK(CAP_BPF) | CAP_TO_MASK(CAP_PERFMON)) /* of the same word */
+
 static void
 give_up_rights(const struct offload_programs *k)
 {
     struct bpf_prog_info info = {0};
     uint32_t len = sizeof info;
-    set_rights(CAP_TO_MASK(CAP_BPF) | CAP_TO_MASK(CAP_PERFMON), false); /* of the same word */
+    set_rights(RIGHTS, false);
     if (bpf_obj_get_info_by_fd(k->ingress_fd, &info, &len))
         set_rights(CAP_TO_MASK(CAP_BPF), true);
 }
@@ -186,19 +188,24 @@ unload(struct offload_programs *k, struct offload_memory *m)
 int
 offload_open(const struct offload_options *opt, struct offload **out, char *why, size_t why_len)
 {
+    *last_message = 0;
+    libbpf_set_print(keep_message);
+    int n_cpus = libbpf_num_possible_cpus();
+    if (n_cpus <= 0 || is_real_time()) {
+        set_rights(RIGHTS, false);
+        snprintf(why, why_len, "%s",
+                 n_cpus > 0 ? "the kernel is a real-time one (PREEMPT_RT)"
+                            : "the number of processors can't be read: is /sys mounted?");
+        return n_cpus > 0 ? -EOPNOTSUPP : -ENOENT;
+    }
     struct offload_memory m = {.n_entries = opt->entries,
                                .n_sets = offload_sets_for(opt->entries),
-                               .n_cpus = (uint32_t)libbpf_num_possible_cpus(),
+                               .n_cpus = (uint32_t)n_cpus,
                                .n_slots = opt->rtt_slots ? opt->rtt_slots : 2};
-    if (is_real_time()) {
-        snprintf(why, why_len, "the kernel is a real-time one (PREEMPT_RT)");
-        return -EOPNOTSUPP;
-    }
     struct offload_programs *k = calloc(1, sizeof *k);
     if (!k)
         return -ENOMEM;
-    *last_message = 0;
-    libbpf_set_print(keep_message);
+    set_rights(RIGHTS, true); /* an earlier try has given them up */
     int err = load(k, &m);
     struct offload *o = err ? NULL : offload_table_new(&m);
     if (!o) {
@@ -207,6 +214,7 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
         snprintf(why, why_len, "the kernel refused the programs: %s%s%s", strerror(-err),
                  *more ? ": " : "", more);
         unload(k, &m);
+        set_rights(RIGHTS, false);
         return err;
     }
     give_up_rights(k);

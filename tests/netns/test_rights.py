@@ -79,6 +79,27 @@ def test_capabilities_are_those_of_a_switch(net):
             assert capabilities(pid_of(switch)) & (NET_ADMIN | NET_RAW) == NET_ADMIN | NET_RAW
 
 
+def test_rights_for_programs_that_are_refused_are_given_up(tmp_path):
+    """Without /sys nobody knows how many processors there may be."""
+    if not has_programs():
+        pytest.skip('this build has no programs for the kernel')
+    hidden = ['unshare', '--mount', '--net', 'sh', '-c', 'mount -t tmpfs tmpfs /sys && exec "$0" "$@"']
+    words = [binary('datapath/ofdatapath'), '--datapath-id=000000000001', f'punix:{tmp_path}/sock']
+    with subprocess.Popen(hidden + words, stderr=subprocess.PIPE, text=True) as switch:
+        try:
+            until(lambda: os.path.exists(f'{tmp_path}/sock') and not capabilities(switch.pid, 'CapEff') & (BPF | PERFMON))
+            assert capabilities(switch.pid, 'CapEff') & NET_ADMIN
+        finally:
+            switch.terminate()
+        assert 'is /sys mounted?' in switch.stderr.read()
+
+
+def has_programs():
+    """Whether this build has some for the kernel"""
+    with open(binary('datapath/ofdatapath'), 'rb') as f:
+        return b'the kernel refused the programs' in f.read()
+
+
 def test_every_thread_is_confined(net):
     with Switch(net, '--workers=2') as switch:
         pid = pid_of(switch)
