@@ -225,6 +225,12 @@ start_workers(struct sw *sw)
 }
 
 static int
+start_tasks(struct sw *sw)
+{
+    return tasks_start(sw->tasks);
+}
+
+static int
 make_latency(struct sw *sw)
 {
     const struct probes kernel = sw_offload_probes(sw);
@@ -241,6 +247,7 @@ sw_new(const struct sw_options *opt, struct sw **out, char *why, size_t why_len)
         {"the event loop", make_control},
         {"rtnetlink", make_kernel_side},
         {"the kernel's part", sw_offload_open},
+        {"the thread for rtnetlink", start_tasks}, /* without the rights to load programs */
         {"the round trips", make_latency},
         {"the tables", make_tables},
         {"the thread for links", sw_liveness_start},

@@ -24,7 +24,7 @@ struct tasks {
     pthread_t thread;
     sem_t work; /* there may be some for the thread: */
     bool posted;
-    bool over; /* it ends */
+    bool started, over; /* it is there; it ends */
     void (*unlocked)(void *ctx);
     void *ctx;
 };
@@ -260,7 +260,6 @@ tasks_new(struct loop *loop, void (*unlocked)(void *ctx), void *ctx, struct task
                         .threads = {.turn = 1}};
     sem_init(&q->work, 0, 0);
     int err = loop_timer_new(loop, on_timer, q, &q->timer);
-    err = err ? err : thread_begin(&q->thread, STACK, run_blocking, q);
     if (!err) {
         *out = q;
         return 0;
@@ -271,10 +270,18 @@ tasks_new(struct loop *loop, void (*unlocked)(void *ctx), void *ctx, struct task
     return err;
 }
 
+int
+tasks_start(struct tasks *q)
+{
+    int err = thread_begin(&q->thread, STACK, run_blocking, q);
+    q->started = !err;
+    return err;
+}
+
 void
 tasks_stop(struct tasks *q)
 {
-    if (q && !q->over)
+    if (q && q->started && !q->over)
         end_thread(q);
     for (struct task *t; q && (t = q->first);) {
         leave(t);

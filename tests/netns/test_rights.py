@@ -108,6 +108,7 @@ def test_every_thread_is_confined(net):
             said = status(pid, thread)
             assert said['NoNewPrivs'] == '1'
             assert not int(said['CapPrm'], 16) & ~OF_A_SWITCH
+            assert not int(said['CapEff'], 16) & (BPF | PERFMON) & ~capabilities(pid, 'CapEff'), status(pid, thread)['Name']
             if has_filter():
                 assert said['Seccomp'] == '2'
 

@@ -111,7 +111,7 @@ setup(void **state)
     woken = 0;
     *order = '\0';
     sem_init(&kernel, 0, 0);
-    return loop_new(&loop) || tasks_new(loop, unlocked, NULL, &tasks);
+    return loop_new(&loop) || tasks_new(loop, unlocked, NULL, &tasks) || tasks_start(tasks);
 }
 
 static int

@@ -55,6 +55,8 @@ struct tasks;
 
 /* unlocked(ctx): what a task had locked is free, unless another one has it now.  -errno. */
 int tasks_new(struct loop *loop, void (*unlocked)(void *ctx), void *ctx, struct tasks **out);
+/* Starts the thread for those that block, which wait until then: it has the caller's rights.  -errno. */
+int tasks_start(struct tasks *q);
 void tasks_stop(struct tasks *q); /* all of them, and the thread */
 void tasks_free(struct tasks *q); /* NULL: nothing */
 
