@@ -551,6 +551,26 @@ limits_are_notified(void **state)
     assert_int_equal(notified_limit[0], 3000000);
 }
 
+/* CAKE cuts super-packets when they come to it, so nobody else must. */
+static void
+who_cuts_itself_has_no_limit(void **state)
+{
+    OK("htb", "cmd=add,port=2,class=1,rate=10mbit,ceil=25mbit");
+    OK("htb", "cmd=add,port=2,class=2,rate=10mbit,ceil=25mbit,delay=20ms");
+    assert_int_equal(notified_limit[1], 25000000);
+    OK("cake", "cmd=add,port=2,class=1,rate=20mbit");
+    OK("cake", "cmd=add,port=2,class=2");
+    assert_int_equal(notified_limit[1], 0);
+    assert_int_equal(notified_limit[2], 0);
+    OK("cake", "cmd=change,port=2,class=1,split_gso=no");
+    assert_int_equal(notified_limit[1], 20000000);
+    OK("cake", "cmd=del,port=2,class=1");
+    assert_int_equal(notified_limit[1], 25000000);
+    OK("none", "port=2");
+    OK("cake", "cmd=add,port=2,rate=3mbit");
+    assert_int_equal(notified_limit[0], 0);
+}
+
 /* One port's refusal keeps no other port's queues. */
 static void
 clear_all_goes_on(void **state)
@@ -603,6 +623,7 @@ main(void)
         TEST(counters_of_one_queue),
         TEST(away_and_back),
         TEST(limits_are_notified),
+        TEST(who_cuts_itself_has_no_limit),
         cmocka_unit_test(red_weight),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

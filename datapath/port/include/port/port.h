@@ -193,8 +193,8 @@ void port_count_kernel(struct port *p, const struct port_counters *more);
  * are sent with this skb->priority, which says the class (PORT_PRIORITY: that of the queue's own number); a worker opens a
  * socket for the queue when it first uses it.  Queue 0: packets without a queue.
  *
- * most: the queue's maximum rate, bit/s; 0: unknown.  A super-packet that would occupy it for more
- * than PORT_SUPER_MS is sent as its segments: otherwise other queues' packets wait for all of it,
+ * most: the queue's maximum rate, bit/s; 0: unknown, or its scheduler cuts super-packets itself.  One that would occupy
+ * the queue for more than PORT_SUPER_MS is sent as its segments: otherwise other queues' packets wait for all of it,
  * and small shares are given out in large pieces.  -ERANGE, -ENOMEM. */
 #define PORT_SUPER_MS           1
 #define PORT_PRIORITY(queue_id) (UINT32_C(0x00010000) | (queue_id))
