@@ -16,6 +16,7 @@ from support.cni import Node
 from support.topo import binary, sh
 
 CNITOOL = shutil.which('cnitool')
+NETWORK = 'tool'    # gc forgets all pods of a network that the tool knows, of other tests, too
 REAL = next((d for d in ('/usr/lib/cni', '/opt/cni/bin') if os.access(f'{d}/host-local', os.X_OK)), '')
 pytestmark = [pytest.mark.skipif(not cni.there(), reason='this build has no ofqos-cni (it needs jansson)'),
               pytest.mark.skipif(not CNITOOL, reason='there is no cnitool (go install github.com/containernetworking/cni/cnitool@v1.3.0)')]
@@ -35,11 +36,11 @@ class Tool:
         mine = {k: v for k, v in {**self.node.conf, **conf}.items() if k not in ('cniVersion', 'name')}
         mine.update(isDefaultGateway=True, capabilities={'bandwidth': True})
         with open(os.path.join(self.directory, '10-pods.conflist'), 'w', encoding='ascii') as f:
-            json.dump({'cniVersion': version, 'name': 'pods', 'plugins': [mine, *more]}, f)
+            json.dump({'cniVersion': version, 'name': NETWORK, 'plugins': [mine, *more]}, f)
 
     def run(self, command, container, plugins='', **capabilities):
         """-> its result; AssertionError: what it says"""
-        done = subprocess.run(['ip', 'netns', 'exec', self.node.topo.switch_ns, CNITOOL, command, 'pods', f'/run/netns/{container}'],
+        done = subprocess.run(['ip', 'netns', 'exec', self.node.topo.switch_ns, CNITOOL, command, NETWORK, f'/run/netns/{container}'],
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
                               env={**os.environ, 'NETCONFPATH': self.directory, 'ASAN_OPTIONS': 'exitcode=99', 'CAP_ARGS': json.dumps({**RATES, **capabilities}),
                                    'CNI_PATH': f'{os.path.dirname(binary(cni.PLUGIN))}:{plugins or self.node.plugins}'})

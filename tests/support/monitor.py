@@ -32,6 +32,12 @@ def subscribe(conn, what=QOS | ROLES):
     conn.ok(of13.EXPERIMENTER, message(what))
 
 
+def promise(msg):
+    """A QOS_PROMISE as a message"""
+    assert struct.unpack_from('!II', msg.body) == (q.EXPERIMENTER_ID, QOS_PROMISE) and len(msg.body) == 56 and not msg.body[19]
+    return Promise(*struct.unpack_from('!IIBBBxIQQQQ', msg.body, 8))
+
+
 def told(conn, kind, timeout=of13.PATIENCE):
     """The next message about a change."""
     deadline = time.monotonic() + timeout
@@ -46,8 +52,7 @@ def told(conn, kind, timeout=of13.PATIENCE):
             assert body[1:4] == bytes(3)
             return Change(body[0], *struct.unpack_from('!III', body, 4), body[16:])
         if kind == QOS_PROMISE:
-            assert len(body) == 48 and not body[11]
-            return Promise(*struct.unpack('!IIBBBxIQQQQ', body))
+            return promise(msg)
         assert len(body) == 144 and body[4:8] == bytes(4)
         return Role(*struct.unpack_from('!I4xQ', body), body[16:].rstrip(b'\0').decode())
 
