@@ -189,7 +189,7 @@ def test_a_dpctl_that_was_killed_is_asked_again(tmp_path, monkeypatch):
     profile = policy.Profile('one.qos', 'htb class=0,rate=1mbit\n', (), 'one.qos')
     words = ('qos-apply', policy.FILE, 'port=1')
     for way, said in (('kill -9 $$', 'ended by signal 9'), ('exec sleep 60', 'neither asked nor ended'),
-                      ('exec yes', 'said more than 10000 bytes')):
+                      ('exec yes', 'said more than 10000 bytes'), ('yes | head -c 1000000; exec sleep 60', 'said more than 10000 bytes')):
         monkeypatch.setenv('WAY', way)
         marker.unlink(missing_ok=True)
         dpctl = Dpctl(str(program))

@@ -4,6 +4,7 @@ works with a switch that has connected to us, too."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import shutil
 import struct
@@ -99,28 +100,38 @@ async def _child(argv: Sequence[str], switch: _Switch, seconds: float, most: int
             raise switch.failed.result()
         code, out, err = over.result()
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-        await end([over])
+        _kill(process)
+        try:
+            await asyncio.wait([over])
+        finally:
+            await end([over])
     if code < 0:
         raise Failed(f'dpctl was ended by signal {-code}')
     return code, out, err
 
 
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        if process.returncode is None:
+            process.kill()
+
+
 async def _said(process: asyncio.subprocess.Process, most: int) -> Tuple[int, str, str]:
-    assert process.stdout and process.stderr
-    code, out, err = await asyncio.gather(process.wait(), _read(process.stdout, most), _read(process.stderr, most))
-    return code, out, err
+    code, out, err = await asyncio.gather(process.wait(), _read(process, process.stdout, most), _read(process, process.stderr, most))
+    if len(out) > most or len(err) > most:
+        raise Failed(f'dpctl said more than {most} bytes')
+    return code, out.decode('utf-8', 'replace'), err.decode('utf-8', 'replace')
 
 
-async def _read(stream: asyncio.StreamReader, most: int) -> str:
+async def _read(process: asyncio.subprocess.Process, stream: Optional[asyncio.StreamReader], most: int) -> bytes:
+    """To the end, also of what is too much: asyncio tells that a process has ended only when what it said was read."""
     data = bytearray()
-    while chunk := await stream.read(1 << 16):
-        data += chunk
+    while stream and (chunk := await stream.read(1 << 16)):
+        if len(data) <= most:
+            data += chunk
         if len(data) > most:
-            raise Failed(f'dpctl said more than {most} bytes')
-    return data.decode('utf-8', 'replace')
+            _kill(process)
+    return data
 
 
 __all__ = ['Failed', 'find', 'run']
