@@ -3,7 +3,6 @@
 
 $OFQOS_LIBREQOS: a directory with LibreQoS's own example files, where they are at hand."""
 import glob
-import io
 import json
 import os
 import pathlib
@@ -561,16 +560,6 @@ def test_a_switch_that_is_not_there(files, tmp_path, capsys, monkeypatch):
         assert cli.main(['plan', '--state', str(tmp_path / 'state.json'), *options]) == 1
         assert why in capsys.readouterr().err
     assert cli.main(['show', '--state', str(tmp_path / 'state.json')]) == 1 and 'nothing was applied yet' in capsys.readouterr().err
-
-
-def test_a_reader_that_leaves():
-    class Closed(io.StringIO):
-        def flush(self):
-            raise BrokenPipeError
-
-        def fileno(self):
-            return os.open(os.devnull, os.O_WRONLY)
-    cli._print(['x'], Closed())
 
 
 PAGE = REPOSITORY / 'docs/how-to/subscribers.md'

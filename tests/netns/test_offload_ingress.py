@@ -205,6 +205,7 @@ def waiting(conn, switch, wires, ns):
     numbers(wires[2], 0.5)
     for n in range(sent, sent + WAITING):
         wires[1].send(frame(n))
+    until(lambda: sum(tc.classes(ns, shaper(ns, 1))[1][k] for k in ('packets', 'qlen')) >= sent + WAITING, 'all wait, or have left')
     return sent
 
 
