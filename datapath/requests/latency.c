@@ -14,7 +14,7 @@ struct answer {
     struct of_wr w;
     struct of_bytes asked; /* port, class, and what only some requests have */
     uint32_t port_no, class_id;
-    uint64_t now;
+    uint64_t now; /* after the samples were read */
 };
 
 static bool
@@ -30,6 +30,7 @@ each_queue(struct answer *a, latency_fn *put)
 {
     struct latency *store = sw_latency(a->sw);
     int err = sw_service_ask(a->sw);
+    a->now = loop_clock();
     return err || !store ? err : latency_each(store, a->port_no, a->class_id, a->now, put, a);
 }
 
@@ -131,6 +132,7 @@ collect_round_trips(struct answer *a)
 {
     struct latency *store = sw_latency(a->sw);
     uint64_t after = of_get64(a->asked.p + 8);
+    a->now = loop_clock();
     return store ? latency_recent(store, a->port_no, a->class_id, after, put_round_trip, a) : 0;
 }
 
@@ -152,8 +154,7 @@ answer(struct sw *sw, struct conn *c, const struct of_msg *m, int collect(struct
                        .w = of_wr_grow(64u << 20),
                        .asked = asked,
                        .port_no = of_get32(asked.p),
-                       .class_id = of_get32(asked.p + 4),
-                       .now = loop_clock()};
+                       .class_id = of_get32(asked.p + 4)};
     struct qos_error e = {0};
     if (a.port_no != OFPP_ANY && !sw_ports_find(sw, a.port_no)) {
         qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)a.port_no);

@@ -60,6 +60,26 @@ def ipv6(body, n):
                ethertype=0x86dd)
 
 
+ROUND_TRIP = struct.Struct('!QIIIII4x')
+
+
+def test_one_by_one():
+    """Those since the last one that was told, and how long ago they were read"""
+    def told_after(conn, number):
+        asked = struct.pack('!IIIIQ', q.EXPERIMENTER_ID, 15, 2, 0xffffffff, number)
+        return list(ROUND_TRIP.iter_unpack(conn.multipart(0xffff, asked)[8:]))
+    with switched('--offload=off') as (_, _, conn, one, two):
+        number, began = 0, time.monotonic()
+        assert told_after(conn, 0) == []
+        for n in range(3):
+            Ends(one, two, ports=(5000 + n, 80)).handshake(WAIT)
+            (number_, port, queue_id, _, us, age), = until(lambda: told_after(conn, number), 'it')
+            assert (number_, port, queue_id) == (number + 1, 2, 0)
+            assert WAIT * 1e6 <= us <= (time.monotonic() - began) * 1e6 and age <= (time.monotonic() - began) * 1e6
+            number = number_
+        assert [row[0] for row in told_after(conn, 1)] == [2, 3]
+
+
 @pytest.mark.parametrize('wrap', [None, vlan, ipv6], ids=['ipv4', 'vlan', 'ipv6'])
 def test_handshakes(path, wrap):
     """From the SYN to its answer, and what the switch adds to neither"""
