@@ -118,4 +118,4 @@ def test_kept_by_fq_codel(need):
             assert below['kind'] == 'fq_codel'
             assert (below['options']['memory_limit'] == 7500 * 3 // 2) == bool(delay)
     assert statistics.median(took[PROMISED]) <= PROMISED
-    assert statistics.median(took[0]) > 2 * PROMISED
+    assert statistics.quantiles(took[0], n=10)[-1] > 2 * PROMISED    # the median is CoDel's, which waits 100 ms before it drops
