@@ -59,7 +59,8 @@ class Taken(Background):
 
 
 def overloaded(topo, switch, conn, delay, rate=MBIT):
-    """-> seconds that frames took once the queue was full, the switch's own figures, the kind below the class"""
+    """-> seconds that frames took once the queue was full, the switch's own figures, the kind below the class, and how many frames
+    waited there at most"""
     ask(conn, q.htb_class(q.ADD, 2, 0, 10 * MBIT))
     ask(conn, q.htb_class(q.ADD, 2, 10, rate, rate, **({'delay_us': int(delay * 1e6)} if delay else {})))
     ask(conn, q.htb_class(q.ADD, 2, 20, 6 * MBIT, 10 * MBIT))
@@ -71,11 +72,14 @@ def overloaded(topo, switch, conn, delay, rate=MBIT):
     with Cbr(topo, 1, (FRAME, 1500), seconds=SECONDS + 1), Taken(topo) as taken:
         sender = Stamped(topo)
         sender.start()
-        sender.join()
+        waited = 0
+        while sender.is_alive():
+            waited = max(waited, (tc.leaf(topo.switch_ns, 'p2', 10) or {'qlen': 0})['qlen'])
+            sender.join(0.05)
         got = lat.queue(conn, 2, 10)
         below = tc.leaf(topo.switch_ns, 'p2', 10)
         until(lambda: len(taken.took) > 100, 'frames')
-    return taken.took[len(taken.took) // 3:], got, below
+    return taken.took[len(taken.took) // 3:], got, below, waited
 
 
 def print_line(what, took, got, below):
@@ -93,29 +97,32 @@ def test_kept(leaf, need):
     for delay in PROMISED, 0:
         with Topology(2) as topo, Switch(topo, *(['--leaf=none'] if leaf == 'none' else [])) as switch, \
                 switch.connect() as conn:
-            took[delay], got, below = overloaded(topo, switch, conn, delay)
+            took[delay], got, below, waited = overloaded(topo, switch, conn, delay)
             print_line(f'--leaf={leaf}, delay={delay}', took[delay], got, below)
             if not delay or leaf == 'none':
                 continue
-            assert below['kind'] == 'bfifo' and below['options']['limit'] == 1875
+            assert below['kind'] == 'bfifo' and below['options']['limit'] == 1875 and waited == 1
             assert 'bfifo' not in switch.dpctl('qos-show').stdout
             shown, = json.loads(switch.dpctl('--json', 'latency', 'queue=10').stdout)['queues']
             assert shown['promised_us'] == 20000
+    if EMULATED:        # its own time is in what frames took
+        return
     kept = statistics.median(took[PROMISED]) <= PROMISED
     assert kept == (leaf != 'none')
     assert statistics.median(took[0]) > 5 * PROMISED
 
 
 def test_kept_by_fq_codel(need):
-    """A class of 4 Mbit/s that gets more: the scheduler measures, and its memory bounds what a sender that doesn't listen may fill"""
+    """A class of 4 Mbit/s that gets more: the scheduler measures, and its memory bounds what a sender that doesn't listen may fill.
+    Frames that wait are counted, as the time that they take is the emulated machine's, too; measure/bench/waiting measures it."""
     need('fq_codel')
-    took = {}
+    waited = {}
     for delay in PROMISED, 0:
         with Topology(2) as topo, Switch(topo, '--offload=off') as switch, switch.connect() as conn, \
                 Cbr(topo, 1, (eth(udp4(bytes(950), dport=9)), 600), seconds=SECONDS + 2):
-            took[delay], got, below = overloaded(topo, switch, conn, delay, rate=4 * MBIT)
-            print_line(f'fq_codel, delay={delay}', took[delay], got, below)
+            took, got, below, waited[delay] = overloaded(topo, switch, conn, delay, rate=4 * MBIT)
+            print_line(f'fq_codel, delay={delay}, {waited[delay]} waited', took, got, below)
             assert below['kind'] == 'fq_codel'
             assert (below['options']['memory_limit'] == 7500 * 3 // 2) == bool(delay)
-    assert statistics.median(took[PROMISED]) <= PROMISED
-    assert statistics.quantiles(took[0], n=10)[-1] > 2 * PROMISED    # the median is CoDel's, which waits 100 ms before it drops
+    promised = 4 * MBIT * PROMISED / 8 / 1000       # frames that leave in that time
+    assert 0 < waited[PROMISED] <= promised and waited[0] > 2 * promised
