@@ -5,27 +5,34 @@
 #include <qos/tree/default.h>
 #include <qos/tree/values.h>
 
-/* A scheduler's own rate, of those that have one; 0: no limit.  *cuts: it cuts super-packets when they come to it (CAKE),
- * so that none of them occupies the link, whatever the rate. */
+/* Does it cut super-packets when they come to it (CAKE)?  Then none of them occupies the link, whatever the rate. */
+static bool
+cuts(const struct qos_sched *sched, const struct packed *config)
+{
+    struct qos_values v;
+    if (!sched || !qos_sched_slot(sched, QOS_SPLIT_GSO))
+        return false;
+    qos_packed_get(config, &v);
+    return !qos_has(&v, QOS_SPLIT_GSO) || v.v[QOS_SPLIT_GSO];
+}
+
+/* A scheduler's own rate, of those that have one; 0: no limit. */
 static uint64_t
-leaf_limit(const struct qos_sched *sched, const struct packed *config, bool *cuts)
+leaf_limit(const struct packed *config)
 {
     struct qos_values v;
     qos_packed_get(config, &v);
-    *cuts = sched && qos_sched_slot(sched, QOS_SPLIT_GSO) &&
-            (!qos_has(&v, QOS_SPLIT_GSO) || v.v[QOS_SPLIT_GSO]);
-    return *cuts ? 0 : v.v[QOS_RATE];
+    return v.v[QOS_RATE];
 }
 
 /* The smallest limit of a class, those above it, and its leaf; less where a promised delay is short. */
 static uint64_t
 most_of(const struct qos_class *c)
 {
-    bool cuts;
-    uint64_t most = leaf_limit(c->leaf, c->leaf_config, &cuts), delay = qos_class_delay(c);
-    uint64_t cut = delay ? qos_delay_cut(c->rate, delay) : 0;
-    if (cuts)
+    if (cuts(c->leaf, c->leaf_config))
         return 0;
+    uint64_t most = leaf_limit(c->leaf_config), delay = qos_class_delay(c);
+    uint64_t cut = delay ? qos_delay_cut(c->rate, delay) : 0;
     most = cut && (!most || cut < most) ? cut : most;
     for (; c; c = c->parent)
         if (c->ceil && (!most || c->ceil < most))
@@ -37,11 +44,12 @@ most_of(const struct qos_class *c)
 static uint64_t
 plain_most(const struct model_port *p)
 {
-    bool cuts;
     const struct model_port *t = qos_band_plain(p);
     uint32_t id = qos_port_default(t);
     const struct qos_class *c = id ? qos_class_find(t, id) : NULL;
-    return c ? most_of(c) : leaf_limit(p->sched, p->config, &cuts);
+    if (c)
+        return most_of(c);
+    return cuts(p->sched, p->config) ? 0 : leaf_limit(p->config);
 }
 
 /* Of the packets of this queue. */
