@@ -2,14 +2,6 @@
 /* A build without libpcap. */
 #include "classify.h"
 
-#include <stdio.h>
-
-void
-classify_in(int ifindex, char name[IFNAMSIZ])
-{
-    snprintf(name, IFNAMSIZ, "ofqi%d", ifindex);
-}
-
 int
 classify_set(struct cni *c, struct links *here, const struct link_there *host)
 {

@@ -13,12 +13,6 @@
 
 #define TEXT_MAX 4096
 
-void
-classify_in(int ifindex, char name[IFNAMSIZ])
-{
-    snprintf(name, IFNAMSIZ, "ofqi%d", ifindex);
-}
-
 /* ------------------------------------------------------------------------- a group's packets */
 
 struct words {

@@ -6,8 +6,14 @@
 
 #include "link.h"
 
+#include <stdio.h>
+
 /* The interface that has the queues of what enters by a port of queues only. */
-void classify_in(int ifindex, char name[IFNAMSIZ]);
+static inline void
+classify_in(int ifindex, char name[IFNAMSIZ])
+{
+    snprintf(name, IFNAMSIZ, "ofqi%d", ifindex);
+}
 
 /* Nothing without groups.  `host`: the port's interface, whose queues must be there. */
 int classify_set(struct cni *c, struct links *here, const struct link_there *host);

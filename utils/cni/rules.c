@@ -52,14 +52,19 @@ make_map(struct ctx *c, const struct cni_conf *f, const char *name, uint32_t no,
     return err ? say_parse(c, err) : DPCTL_OK;
 }
 
-/* What makes the switch's flows of the set the wanted ones. */
+/* What makes the switch's flows of the set the wanted ones.  A chained network has none. */
 static enum status
-differences(struct ctx *c, const struct qos_map *m, struct qos_map_changes *out)
+differences(struct ctx *c, const struct cni_conf *f, const char *name, uint32_t no,
+            const struct result *addresses, struct qos_map_changes *out)
 {
+    struct qos_map m;
     struct of_list there;
     *out = (struct qos_map_changes){0};
-    enum status st = map_flows(c, m->set, &there);
-    int err = st ? 0 : qos_map_diff(&c->parse, m, false, &there, &there, out);
+    if (f->chained)
+        return DPCTL_OK;
+    enum status st = make_map(c, f, name, no, addresses, &m);
+    st = st ? st : map_flows(c, m.set, &there);
+    int err = st ? 0 : qos_map_diff(&c->parse, &m, false, &there, &there, out);
     return err ? say_parse(c, err) : st;
 }
 
@@ -87,13 +92,10 @@ enum status
 rules_send(struct node_switch *s, const struct cni_conf *f, const char *name, uint32_t no,
            const struct result *addresses)
 {
-    struct qos_map m;
     struct qos_map_changes changes;
     if (!f->n_groups)
         return DPCTL_OK;
-    changes.n = 0;
-    enum status st = f->chained ? DPCTL_OK : make_map(&s->c, f, name, no, addresses, &m);
-    st = st || f->chained ? st : differences(&s->c, &m, &changes);
+    enum status st = differences(&s->c, f, name, no, addresses, &changes);
     for (int i = 0; !st && i < DIRECTIONS; i++)
         for (unsigned k = 0; !st && direction_rate(f, &directions[i])->rate && k < f->n_groups;
              k++) {
@@ -132,7 +134,6 @@ rules_check(struct cni *c, struct node_switch *s, const char *name, uint32_t no,
             const struct result *addresses)
 {
     struct queue_entries all;
-    struct qos_map m;
     struct qos_map_changes changes;
     const struct cni_conf *f = &c->conf;
     if (!f->n_groups)
@@ -143,11 +144,7 @@ rules_check(struct cni *c, struct node_switch *s, const char *name, uint32_t no,
         for (unsigned k = 0; direction_rate(f, &directions[i])->rate && k < f->n_groups; k++)
             if (check_class(c, &all, &f->groups[k], &directions[i]))
                 return -1;
-    if (f->chained) /* no flows */
-        return 0;
-    enum status st = make_map(&s->c, f, name, no, addresses, &m);
-    st = st ? st : differences(&s->c, &m, &changes);
-    if (st)
+    if (differences(&s->c, f, name, no, addresses, &changes))
         return node_refused(c, s, "asking for", "the groups' rules");
     return changes.n
                ? cni_fail(
