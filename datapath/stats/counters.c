@@ -72,9 +72,9 @@ put_processors(struct of_wr *d, const struct sw *sw)
     for (uint32_t i = 0; sw_offload_counts_of(sw, i, &n); i++) {
         uint64_t left = n.misses + n.other + n.held + n.too_long;
         char room[40];
-        snprintf(room, sizeof room, "processor.%u.", (unsigned)i);
         if (!n.hits && !left)
             continue;
+        snprintf(room, sizeof room, "processor.%u.", (unsigned)i);
         put(d, room, "hits", n.hits);
         put(d, room, "left", left);
     }

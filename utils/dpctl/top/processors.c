@@ -11,10 +11,9 @@
 
 enum { KERNEL, LEFT, PACKETS, WAKEUPS, CPU_US, VALUES };
 
-/* Items of the reply: its counters of one come one behind the other. */
 struct taking {
     struct top *t;
-    bool full;
+    bool full; /* there was no memory for an item */
 };
 
 static const struct {
