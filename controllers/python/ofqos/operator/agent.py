@@ -38,15 +38,16 @@ def changes(port: int, wanted: Mapping[str, int], there: Mapping[str, int]) -> L
 
 def group_changes(port: int, wanted: Mapping[str, int], classes: List[Entry]) -> List[Request]:
     """First what becomes less, so that each step is within the total."""
-    todo = []
+    found = []
     for entry in classes:
-        params = entry.config.params
-        name, share = params.get('name'), params.get('rate_share_ppm')
-        if isinstance(share, int) and name in wanted and wanted[str(name)] != share:
-            now = wanted[str(name)]
-            todo.append((now - share, request('htb', 'replace', port, entry.class_id, name=str(name), rate_share_ppm=now, ceil_share_ppm=PPM,
-                                              direction=int(entry.direction == 'in'))))
-    return [change for _, change in sorted(todo, key=lambda pair: pair[0])]
+        name, before = entry.config.params.get('name'), entry.config.params.get('rate_share_ppm')
+        if not isinstance(name, str) or not isinstance(before, int):
+            continue
+        share = wanted.get(name, before)
+        if share != before:
+            found.append((share - before, request('htb', 'replace', port, entry.class_id, name=name, rate_share_ppm=share, ceil_share_ppm=PPM,
+                                                  direction=int(entry.direction == 'in'))))
+    return [change for _, change in sorted(found, key=lambda pair: pair[0])]
 
 
 def count(kept: Kept, port: int, served: List[Served]) -> None:
