@@ -264,8 +264,10 @@ def test_without_a_switch(node):
     with pytest.raises(Failed) as failed:
         node.run('ADD', one, {**conf, 'switch': '/nowhere.sock'})
     assert failed.value.code == 11
-    node.run('DEL', one, {**conf, 'switch': '/nowhere.sock'})
+    killed(node.switch)         # it would make the interface again
+    node.run('DEL', one, conf)
     assert not node.records() and not [link for link in node.links() if link.startswith('of')]
+    node.switch.start()
 
 
 @pytest.mark.parametrize('what, wrong', [

@@ -10,7 +10,7 @@ import pytest
 
 from support.load import comes_to
 from support.qostree import killed
-from support.topo import Switch, Topology, sh
+from support.topo import Machine, Switch, Topology, sh
 from support.udp import PAYLOAD, Stream, measured
 from support.wait import until
 
@@ -19,7 +19,7 @@ SHARE = PAYLOAD / (PAYLOAD + 42)
 NOTHING = 'noqueue'
 
 
-class Lan:
+class Lan(Machine):
     """Two hosts at a bridge of the machine, and a switch beside it"""
 
     def __init__(self, *options):
@@ -38,16 +38,6 @@ class Lan:
         sh('ip', '-n', here, 'link', 'set', f'v{n}', 'master', 'lan', 'up')
         sh('ip', '-n', host, 'address', 'add', f'10.9.0.{n}/24', 'dev', 'eth0')
         sh('ip', '-n', host, 'link', 'set', 'eth0', 'up')
-
-    def __enter__(self):
-        self.switch.__enter__()
-        return self
-
-    def __exit__(self, *why):
-        try:
-            self.switch.__exit__(*why)
-        finally:
-            self.topo.__exit__()
 
     def dpctl(self, *words, **how):
         return self.switch.dpctl(*words, **how)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 from . import topo
-from .topo import Switch, Topology, binary, sh
+from .topo import Machine, Switch, Topology, binary, sh
 
 PLUGIN = 'utils/cni/ofqos-cni'
 FAKE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'hostlocal.py')
@@ -27,7 +27,7 @@ class Failed(Exception):
         self.code, self.msg, self.details = said['code'], said['msg'], said.get('details')
 
 
-class Node:
+class Node(Machine):
     def __init__(self, directory, *options, version='1.1.0'):
         self.topo = Topology(ports=0, ip=True)
         self.topo.__enter__()
@@ -42,20 +42,6 @@ class Node:
         self.conf = {'cniVersion': version, 'name': 'pods', 'type': 'ofqos-cni', 'switch': self.switch.path,
                      'ipam': {'type': 'host-local', 'subnet': '10.9.0.0/24', 'dataDir': self.store,
                               'routes': [{'dst': '0.0.0.0/0'}]}}
-
-    def __enter__(self):
-        try:
-            self.switch.__enter__()
-        except BaseException:
-            self.topo.__exit__()
-            raise
-        return self
-
-    def __exit__(self, *why):
-        try:
-            self.switch.__exit__(*why)
-        finally:
-            self.topo.__exit__()
 
     def container(self, n):
         """A container's id; its namespace is made"""

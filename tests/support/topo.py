@@ -382,6 +382,26 @@ class Switch:
         return dpctl(*options, self.address, *rest, check=check)
 
 
+class Machine:
+    """A topology that is entered, with its switch, which is entered and left with it"""
+    topo: Topology
+    switch: Switch
+
+    def __enter__(self):
+        try:
+            self.switch.__enter__()
+        except BaseException:
+            self.topo.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *why):
+        try:
+            self.switch.__exit__(*why)
+        finally:
+            self.topo.__exit__()
+
+
 def dpctl(*args, check=True, timeout=120):
     done = subprocess.run([binary('utils/dpctl/dpctl'), *args], text=True, timeout=timeout,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
