@@ -44,6 +44,10 @@ def limit_link(tc, rate):
             f'{rate}bit', 'burst', '128k', 'cburst', '128k', 'quantum', '60000')
 
 
+def percentile(values, p):
+    return sorted(values)[min(len(values) - 1, len(values) * p // 100)] if values else None
+
+
 @contextlib.contextmanager
 def no_files_read():
     """In the test kernel of run --steady idle time costs nothing in here, and leaps if a file is read all the same"""
