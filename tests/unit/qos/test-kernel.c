@@ -1,89 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real kernel: in a network namespace of its own, with an interface made by rtnetlink.
- * Exact values are read back by netlink.  Skipped without root. */
+/* Queues in the real kernel.  Exact values are read back by netlink.  Skipped without root. */
 #include "at-once.h"
-#include "test.h"
-
-#include <qos-netlink/kernel.h>
-#include <qos-netlink/link.h>
-#include <qos/model/model.h>
+#include "real-kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/if_link.h>
-#include <linux/rtnetlink.h>
-#include <netlink/attr.h>
-#include <netlink/msg.h>
-#include <netlink/netlink.h>
-#include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static struct qos_kernel *kernel;
-static struct qos_link *links;
-static struct qos *qos;
-static struct qos_error err;
-static struct qos_link_info link1;
-
-static int
-make_link(const char *name, const char *kind)
-{
-    struct nl_sock *sk = nl_socket_alloc();
-    struct ifinfomsg info = {.ifi_family = AF_UNSPEC};
-    struct nl_msg *msg = nlmsg_alloc_simple(RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL);
-    nl_connect(sk, NETLINK_ROUTE);
-    nlmsg_append(msg, &info, sizeof info, NLMSG_ALIGNTO);
-    nla_put_string(msg, IFLA_IFNAME, name);
-    nla_put_u32(msg, IFLA_TXQLEN, 500);
-    struct nlattr *nest = nla_nest_start(msg, IFLA_LINKINFO);
-    nla_put_string(msg, IFLA_INFO_KIND, kind);
-    nla_nest_end(msg, nest);
-    int e = nl_send_sync(sk, msg);
-    nl_socket_free(sk);
-    return e;
-}
-
-static int
-setup(void **state)
-{
-    struct qos_port port;
-    assert_int_equal(qos_netlink_new(&kernel), 0);
-    assert_int_equal(qos_new(&qos, kernel, NULL), 0);
-    assert_int_equal(qos_link_get_by_name(links, "d1", &link1), 0);
-    port = (struct qos_port){1, link1.ifindex, "d1", link1.mtu, link1.txqueuelen, 1000000000,
-                             1, false};
-    assert_int_equal(qos_port_add(qos, &port), 0);
-    return 0;
-}
-
-static int
-teardown(void **state)
-{
-    assert_int_equal(qos_clear_all(qos, &err), 0);
-    qos_free(qos);
-    qos_netlink_free(kernel);
-    return 0;
-}
-
-static int
-run(const char *sched, const char *args)
-{
-    struct qos_request r;
-    char why[512] = "";
-    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
-        fail_msg("%s", why);
-    return qos_execute(qos, &r, &err);
-}
-
-#define OK(sched, args)                                                                            \
-    do {                                                                                           \
-        if (run(sched, args))                                                                      \
-            fail_msg("%s %s: %x errno %d %s", sched, args, err.err, err.errnum, err.text);         \
-    } while (0)
 
 static struct qos_object
 class_of(uint32_t id, const char *kind)
@@ -535,152 +461,6 @@ adoption(void **state)
     assert_int_equal(root().handle, 0);
 }
 
-static struct qos_link_event seen[64];
-static unsigned n_seen;
-
-static void
-on_event(void *ctx, const struct qos_link_event *event)
-{
-    if (n_seen < 64)
-        seen[n_seen++] = *event;
-}
-
-static bool
-saw(enum qos_link_event_kind kind, uint32_t portid)
-{
-    for (unsigned i = 0; i < n_seen; i++) {
-        if (seen[i].kind == kind && seen[i].ifindex == link1.ifindex && seen[i].portid == portid)
-            return true;
-    }
-    return false;
-}
-
-static void
-link_and_watch(void **state)
-{
-    struct qos_link_monitor *w;
-    struct qos_link_info info;
-    struct qos_link_stats stats;
-    assert_string_equal(link1.name, "d1");
-    assert_int_equal(link1.mtu, 1500);
-    assert_int_equal(link1.txqueuelen, 500);
-    assert_int_equal(qos_link_get_by_name(links, "nosuch", &info), -ENODEV);
-    assert_int_equal(qos_link_get_by_name(links, "a-name-that-is-too-long", &info), -ENODEV);
-    assert_int_equal(qos_link_get_by_index(links, 9999, &info), -ENODEV);
-    assert_int_equal(qos_link_get_stats(links, link1.ifindex, &stats), 0);
-    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
-    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, true), 0);
-    assert_int_equal(qos_link_get_by_index(links, link1.ifindex, &info), 0);
-    assert_true(info.flags & IFF_UP);
-    OK("htb", "cmd=add,port=1,class=10,rate=1mbit");
-    struct pollfd p = {qos_link_monitor_fd(w), POLLIN, 0};
-    assert_int_equal(poll(&p, 1, 1000), 1);
-    assert_int_equal(qos_link_monitor_read(w), 0);
-    assert_true(saw(QOS_LINK_TC, qos_netlink_portid(kernel)));
-    unsigned changed = 0;
-    for (unsigned i = 0; i < n_seen; i++)
-        changed += seen[i].kind == QOS_LINK_CHANGED && seen[i].ifindex == link1.ifindex &&
-                   !strcmp(seen[i].name, "d1");
-    assert_true(changed > 0);
-    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, false), 0);
-    qos_link_monitor_close(w);
-}
-
-/* When the socket overflows, one event reports it, and later events come again. */
-static void
-lost_events(void **state)
-{
-    struct qos_link_monitor *w;
-    unsigned lost = 0;
-    assert_int_equal(qos_link_monitor_open(&w, on_event, NULL), 0);
-    for (unsigned i = 0; i < 10000; i++)
-        assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, i % 2 == 0), 0);
-    struct pollfd p = {qos_link_monitor_fd(w), POLLIN, 0};
-    while (poll(&p, 1, 0) == 1) {
-        n_seen = 0;
-        assert_int_equal(qos_link_monitor_read(w), 0);
-        for (unsigned i = 0; i < n_seen; i++)
-            lost += seen[i].kind == QOS_LINK_OVERRUN && !seen[i].ifindex;
-    }
-    assert_int_equal(lost, 1);
-    n_seen = 0;
-    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, true), 0);
-    assert_int_equal(qos_link_monitor_read(w), 0);
-    assert_true(n_seen > 0 && seen[0].kind == QOS_LINK_CHANGED);
-    assert_int_equal(qos_link_set_flag(links, link1.ifindex, IFF_UP, false), 0);
-    qos_link_monitor_close(w);
-}
-
-/* The veth pair is created, found, replaced if it was left behind, and removed. */
-static void
-shaper(void **state)
-{
-    struct qos_shaper s, found;
-    struct qos_link_info tx, rx;
-    const struct qos_kernel_ops *ops = kernel->ops;
-    const unsigned want = IFF_UP | IFF_NOARP;
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
-    if (ops->shaper_add(kernel, link1.ifindex, false, &s, &err)) {
-        printf("skipped: %s\n", err.text);
-        assert_int_equal(err.err, QOS_ERR(OFPSFC_UNSUPPORTED));
-        return;
-    }
-    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, false, &s, &err), 0);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), 0);
-    assert_memory_equal(&s, &found, sizeof s);
-    assert_int_equal(qos_link_get_by_name(links, s.tx_name, &tx), 0);
-    assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), 0);
-    assert_int_equal(tx.ifindex, s.tx_ifindex);
-    assert_string_equal(rx.name, s.rx_name);
-    assert_int_equal(tx.flags & want, want);
-    assert_int_equal(rx.flags & want, want);
-    assert_int_equal(tx.mtu, 65535);
-    assert_int_equal(rx.mtu, 65535);
-    ops->shaper_del(kernel, &s);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
-    assert_int_equal(qos_link_get_by_index(links, s.rx_ifindex, &rx), -ENODEV);
-}
-
-/* Of an interface that the kernel goes on forwarding by: an IFB, and a filter that leads there. */
-static void
-shaper_ifb(void **state)
-{
-    struct qos_shaper s, again, found;
-    struct qos_link_info ifb;
-    const struct qos_kernel_ops *ops = kernel->ops;
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, true, &found), -ENOENT);
-    if (ops->shaper_add(kernel, link1.ifindex, true, &s, &err)) {
-        printf("skipped: %s\n", err.text);
-        return;
-    }
-    assert_int_equal(ops->shaper_add(kernel, link1.ifindex, true, &again, &err), 0);
-    assert_int_not_equal(again.tx_ifindex, s.tx_ifindex);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, true, &found), 0);
-    assert_memory_equal(&again, &found, sizeof found);
-    assert_int_equal(ops->shaper_find(kernel, link1.ifindex, false, &found), -ENOENT);
-    assert_int_equal(qos_link_get_by_name(links, again.tx_name, &ifb), 0);
-    assert_int_equal(ifb.ifindex, again.rx_ifindex);
-    assert_int_equal(ifb.txqueuelen, 1000);
-    assert_int_equal(ifb.flags & IFF_UP, IFF_UP);
-    ops->shaper_del(kernel, &again);
-    assert_int_equal(qos_link_get_by_index(links, again.tx_ifindex, &ifb), -ENODEV);
-    ops->shaper_del(kernel, &again); /* there is nothing any more */
-}
-
-/* The name is taken. */
-static void
-shaper_refused(void **state)
-{
-    struct qos_shaper s;
-    char name[IFNAMSIZ];
-    snprintf(name, sizeof name, "ofqi%d", link1.ifindex);
-    if (make_link(name, "dummy") < 0 && make_link(name, "ifb") < 0)
-        skip();
-    assert_int_equal(kernel->ops->shaper_find(kernel, link1.ifindex, false, &s), -ENOENT);
-    assert_int_not_equal(kernel->ops->shaper_add(kernel, link1.ifindex, false, &s, &err), 0);
-    assert_int_equal(err.errnum, EEXIST);
-}
-
 /* With no capability over the namespace: refused, with a reason. */
 static void
 permission(void **state)
@@ -701,30 +481,18 @@ permission(void **state)
     qos_netlink_free(k);
 }
 
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
 int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(no_root),     TEST(htb_values),     TEST(tree),
-        TEST(leaf_values), TEST(hfsc),           TEST(drr),
-        TEST(bands),       TEST(capabilities),   TEST(foreign),
-        TEST(adoption),    TEST(link_and_watch), TEST(lost_events),
-        TEST(shaper),      TEST(shaper_refused), TEST(shaper_ifb),
-        TEST(permission),
+        TEST(no_root), TEST(htb_values), TEST(tree),       TEST(leaf_values),
+        TEST(hfsc),    TEST(drr),        TEST(bands),      TEST(capabilities),
+        TEST(foreign), TEST(adoption),   TEST(permission),
     };
-    if (geteuid() != 0 || unshare(CLONE_NEWNET)) {
-        printf("skipped: a network namespace of our own needs root\n");
-        return 77;
-    }
-    if (make_link("d1", "dummy") < 0 && make_link("d1", "veth") < 0 && make_link("d1", "ifb") < 0) {
-        printf("skipped: this kernel makes neither dummy nor veth nor ifb interfaces\n");
-        return 77;
-    }
-    if (qos_link_open(&links))
-        return 1;
-    int e = cmocka_run_group_tests(tests, NULL, NULL);
+    int e = real_kernel_begin();
+    if (e)
+        return e;
+    e = cmocka_run_group_tests(tests, NULL, NULL);
     qos_link_close(links);
     return e;
 }
