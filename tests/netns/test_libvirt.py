@@ -125,8 +125,10 @@ def test_a_machines_offloads_stay_whole(node, bandwidth):
     ns = node.topo.switch_ns
     with Guest(ns, 'vnet0', CSUM | TSO4 | TSO6) as one, Guest(ns, 'vnet1', CSUM | TSO4 | TSO6) as two, Guest(ns, 'vnet2', 0) as plain:
         hook(node, 'started', domain(*(interface(name, bandwidth=bandwidth) for name in ('vnet0', 'vnet1', 'vnet2'))))
-        for guest, n in (two, 8), (plain, 9):    # NORMAL learns where they are
-            guest.send(bytes(10) + eth(udp4(src=f'10.0.0.{n}'), dst=0xff, src=n))
+        for guest, n in (two, 8), (plain, 9):
+            there = eth(udp4(src=f'10.0.0.{n}'), dst=0xff, src=n)
+            guest.send(bytes(10) + there)
+            until(lambda there=there: (one.recv() or b'')[10:] == there, 'the frame by which NORMAL learns where they are')
         came = []
 
         def of_two():
