@@ -274,10 +274,13 @@ def test_a_flood_of_super_packets():
     """A ring that gets the segments of super-packets is read as fast as they come: what is too much
     is lost where it enters, before any work on it"""
     push, pop = TAGS['mpls']
-    with network(link, [(1, push, 3), (4, pop, 2)], 4, False) as (topo, counted):
+    with network(link, [(1, push, 3), (4, pop, 2), (2, push, 4), (3, pop, 1)], 4, False) as (topo, counted):
         with inside(topo.host_ns(1)):
             client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        with client:
+        with inside(topo.host_ns(2)):
+            server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with client, server:
+            server.bind(('10.0.0.2', 5001))         # so that nobody is told that the port is unreachable
             client.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, DATAGRAM)
             client.connect(('10.0.0.2', 5001))
             for _ in range(FLOOD):

@@ -45,7 +45,7 @@ def answers(conn, raw):
     barrier = conn.send(of13.BARRIER_REQUEST)
     got = []
     while True:
-        msg = conn.recv(30)
+        msg = conn.recv()
         if msg.type in (of13.PACKET_IN, of13.PORT_STATUS, of13.FLOW_REMOVED):
             conn.inbox.append(msg)
         elif msg.type == of13.BARRIER_REPLY and msg.xid == barrier:
