@@ -224,7 +224,7 @@ def test_off():
 # ------------------------------------------------------------------------------ waiting
 
 @contextlib.contextmanager
-def load(topo, conn, rate, number=10, seconds=90):
+def load(topo, conn, rate, number=10, seconds=300):
     conn.flow(apply_actions(set_queue(number), output(2)), match=match(in_port=1), priority=9)
     with Cbr(topo, 1, (FRAME, rate), seconds=seconds) as cbr:
         yield cbr
@@ -298,7 +298,7 @@ def test_waiting_where_drops_are_not_told(need):
         lat.ask(conn)
         full = 20 * len(FRAME) * 8 / MBIT * 1e6
         sparse = eth(udp4(bytes(100), dport=5))
-        with load(topo, conn, 300), Cbr(topo, 1, (sparse, 10), seconds=90):
+        with load(topo, conn, 300), Cbr(topo, 1, (sparse, 10), seconds=300):
             got = until(lambda: (r := queue(conn, 2, 10)) and r.delay.samples > 80 and r, 'readings')
         assert got.source == lat.CLOCK
         assert 0.8 * full < got.delay.p50 < 1.5 * full, got
