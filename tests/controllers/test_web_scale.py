@@ -126,9 +126,10 @@ async def axe_is_content(page, axe):
 @with_page
 async def history_in_the_page(page, web, axe):
     await page.js(f"location.hash = '{PORT}/history'")
-    await page.until("document.querySelectorAll('.heats tbody tr').length === 30 && document.querySelector('.line path')")
+    # What is recorded meanwhile has shorter waits.
+    await page.until("document.querySelectorAll('.heats tbody tr').length >= 30 && document.querySelector('.line path')")
     assert '30' in await page.js("document.querySelector('.heats tbody th').textContent")
-    assert await page.js("document.querySelectorAll('.heat path').length") <= 150
+    assert await page.js("document.querySelectorAll('.heat path').length <= 5 * document.querySelectorAll('.heats tbody tr').length")
     await axe_is_content(page, axe)
     if picture('history'):
         await page.shot(picture('history'))
