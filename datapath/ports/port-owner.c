@@ -150,9 +150,11 @@ refuse_master(const struct sw_port *p, const char *owner, const struct qos_link_
               size_t n)
 {
     bool ovs = !strcmp(m->kind, "openvswitch");
-    snprintf(why, n, "%s belongs to %s: `%s %s%s` or --force", p->name,
-             ovs ? "Open vSwitch" : owner, ovs ? "ovs-vsctl del-port" : "ip link set", p->name,
-             ovs ? "" : " nomaster");
+    snprintf(why, n,
+             "%s belongs to %s: `%s %s%s`; for its queues alone `port-add %s queues-only`; "
+             "or --force",
+             p->name, ovs ? "Open vSwitch" : owner, ovs ? "ovs-vsctl del-port" : "ip link set",
+             p->name, ovs ? "" : " nomaster", p->name);
 }
 
 /* ------------------------------------------------------------------ both */

@@ -180,7 +180,7 @@ def test_many_who_ask(topo):
 def test_an_interface_with_a_master(topo, kind):
     enslave(topo, 'p1', kind)
     said = refused(topo)
-    assert f'p1 belongs to {kind} br-lan: `ip link set p1 nomaster` or --force' in said
+    assert f'p1 belongs to {kind} br-lan: `ip link set p1 nomaster`; for its queues alone `port-add p1 queues-only`; or --force' in said
     with Switch(topo, interfaces=['p2']) as switch:
         said = switch.dpctl('port-add', 'p1', check=False)
         assert said.returncode == 1 and f'p1 belongs to {kind} br-lan' in said.stderr

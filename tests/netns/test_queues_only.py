@@ -74,7 +74,8 @@ def a_lan(need):
 
 
 def test_the_kernel_forwards_and_the_switch_shapes(lan):
-    assert 'belongs to bridge lan' in lan.dpctl('port-add', 'v1', check=False).stderr
+    assert 'belongs to bridge lan' in (said := lan.dpctl('port-add', 'v1', check=False).stderr)
+    assert '`port-add v1 queues-only`' in said      # what who has a bridge wants
     lan.shape()
     comes_to(lan.rates, WANTED, 0.04)
     assert lan.ifb() in lan.links() and lan.ifb() in lan.tc('filter', 'show', 'dev', 'v1', 'ingress')
@@ -100,6 +101,8 @@ def test_no_packet_goes_by_the_switch(lan):
     port, = json.loads(lan.dpctl('--json', 'port-desc').stdout)['ports']
     assert {'no_recv', 'no_fwd', 'no_flood', 'no_packet_in'} == set(port['config'])
     sh('ip', 'netns', 'exec', lan.topo.host_ns(1), 'ping', '-c3', '-i0.2', '-W5', '10.9.0.2')
+    lan.dpctl('packet-out', 'output=1', 'data=' + '00' * 60)
+    assert re.search('no such output port.*queues-only', lan.dpctl('why-dropped').stdout.replace('\n', ' '))
     counters, = json.loads(lan.dpctl('--json', 'stats-port', 'v1').stdout)['ports']
     assert counters['rx_packets'] == counters['tx_packets'] == 0
     assert 'promiscuity 1' in sh('ip', '-n', lan.topo.switch_ns, '-d', 'link', 'show', 'v1')     # the bridge's own

@@ -43,7 +43,9 @@
       "Look at the port's config and state in dpctl port-desc; ip link set IF up, or dpctl "        \
       "port-mod.")                                                                                  \
     X(no_port, "no such output port",                                                               \
-      "The flow names a port that the switch does not have: dpctl port-add makes it one.")          \
+      "The flow names a port that the switch does not have: dpctl port-add makes it one. To a "     \
+      "port that was added as queues-only (dpctl status) no flow sends: its packets are the "       \
+      "kernel's.")                                                                                  \
     X(in_port, "would go back where it came from",                                                  \
       "Use output=in_port to send it back; an output that names the number never does.")            \
     X(reserved, "to an address that bridges keep to themselves (LACP, EAPOL, LLDP, pause)",         \
