@@ -254,6 +254,25 @@ def test_a_hundred_at_twenty(node):
     assert node.left() == []
 
 
+def test_after_a_reboot(node):
+    """/run is empty, interfaces and containers are gone; the IPAM plugin's leases stay, until the runtime deletes the pods of before"""
+    conf = rates(egressRate=MBIT)
+    ids = [node.container(n) for n in range(1, 5)]
+    said = [node.run('ADD', one, conf) for one in ids]
+    node.reboot(ids)
+    assert node.ports() == {} and node.links() == [] and len(node.taken()) == 4
+    with pytest.raises(Failed, match='No such file'):
+        node.run('CHECK', ids[0], {**conf, 'prevResult': said[0]})
+    new = node.container(1)
+    node.run('ADD', new, conf, CNI_CONTAINERID=f'{new}-new')      # before anything is deleted
+    for one, before in zip(ids[:3], said):
+        assert node.run('DEL', one, {**conf, 'prevResult': before}, CNI_NETNS='') is None
+    assert node.run('GC', '', {'cni.dev/valid-attachments': [{'containerID': f'{new}-new', 'ifname': 'eth0'}]}) is None
+    assert len(node.ports()) == len(node.taken()) == 1 and set(node.ports()) == {link for link in node.links() if link.startswith('ofp')}
+    node.run('DEL', new, conf, CNI_CONTAINERID=f'{new}-new')
+    assert node.left() == []
+
+
 KILLED = 24
 
 

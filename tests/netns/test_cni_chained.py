@@ -59,6 +59,12 @@ class Chained(Node):
     def tc(self, *words):
         return sh('tc', '-n', self.topo.switch_ns, *words)
 
+    def each(self, command, pods, conf):
+        """As twenty threads of a runtime do it"""
+        for begin in range(0, len(pods), 20):
+            for process in [self.start(command, one, {**conf, **said}) for one, said in pods[begin:begin + 20]]:
+                self.end(process)
+
     def has_nothing(self, *interfaces):
         """The veths are as the plugin in front has left them."""
         for name in interfaces:
@@ -219,6 +225,59 @@ def test_many_at_once(node):
         if command == 'ADD':
             assert len(node.ports()) == len(node.records()) == len(pods)
     assert node.has_nothing(*(f'veth{n}' for n in range(1, 17)))
+
+
+@pytest.mark.long
+def test_a_hundred_at_twenty(node):
+    """Of the third twenty each is killed at another moment; the runtime deletes what it could not add, and tries again"""
+    pods = [node.bridged(n) for n in range(1, 101)]
+    conf = asked(groups=[WEB])
+    node.each('ADD', pods[:40], conf)
+    began = time.monotonic()
+    running = [node.start('ADD', one, {**conf, **said}) for one, said in pods[40:60]]
+    for process in running[:5]:
+        process.wait()
+    took = time.monotonic() - began
+    for process in running[5:]:
+        time.sleep(took / 20)
+        process.send_signal(signal.SIGKILL)
+    for process in running:
+        process.communicate()
+    node.each('DEL', pods[45:60], conf)
+    assert len(node.ports()) == len(node.records()) == 45
+    node.each('ADD', pods[45:], conf)
+    assert len(node.ports()) == len(node.records()) == 100
+    node.each('CHECK', pods, conf)
+    sh('ip', 'netns', 'exec', pods[0][0], 'ping', '-c1', '-W5', '10.9.0.100')
+    node.each('DEL', pods, conf)
+    assert node.has_nothing(*(f'veth{n}' for n in range(1, 101)))
+
+
+def test_after_a_reboot(node):
+    """The runtime deletes the pods of before, by what it has on disk, also when the new ones, with interfaces of the same names, are there"""
+    pods = [node.bridged(n) for n in range(1, 7)]
+    conf = asked(groups=[WEB])
+    node.each('ADD', pods, conf)
+    shutil.rmtree(node.conf['directory'])
+    node.reboot([one for one, _ in pods])
+    assert node.has_nothing()
+    with pytest.raises(Failed, match='No such file'):
+        node.run('CHECK', pods[0][0], {**conf, **pods[0][1]})
+    assert node.run('STATUS') is None and node.run('GC', conf={'cni.dev/valid-attachments': []}) is None
+    for (one, said), netns in zip(pods[:3], (None, '', f'/run/netns/{pods[2][0]}')):      # as runtimes name what is no more
+        assert node.run('DEL', one, {**conf, **said}, CNI_NETNS=netns) is None
+    new = [node.bridged(n) for n in range(1, 7)]
+    for one, said in new:
+        node.run('ADD', one, {**conf, **said}, CNI_CONTAINERID=f'{one}-new')
+    for one, said in pods[3:]:
+        assert node.run('DEL', one, {**conf, **said}, CNI_NETNS='') is None
+    valid = [{'containerID': f'{one}-new', 'ifname': 'eth0'} for one, _ in new]
+    assert node.run('GC', conf={'cni.dev/valid-attachments': valid}) is None
+    assert len(node.ports()) == len(node.records()) == 6
+    for command in 'CHECK', 'DEL':
+        for one, said in new:
+            assert node.run(command, one, {**conf, **said}, CNI_CONTAINERID=f'{one}-new') is None
+    assert node.has_nothing(*(f'veth{n}' for n in range(1, 7)))
 
 
 def test_check_says_what_differs(node):

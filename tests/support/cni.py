@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from . import topo
+from .qostree import killed
 from .topo import Machine, Switch, Topology, binary, sh
 
 PLUGIN = 'utils/cni/ofqos-cni'
@@ -78,6 +79,16 @@ class Node(Machine):
 
     def run(self, command, container='x', conf=None, **env):
         return self.end(self.start(command, container, conf, **env))
+
+    def reboot(self, containers):
+        """All containers and their interfaces are gone, and the switch knows nothing of them"""
+        killed(self.switch)
+        for container in containers:
+            sh('ip', 'netns', 'del', container)
+        for link in self.links():
+            if link != 'cni0':
+                sh('ip', '-n', self.topo.switch_ns, 'link', 'del', link, check=False)     # the second end is gone with the first
+        self.switch.start()
 
     # ---- what there is
 
