@@ -96,6 +96,40 @@ def test_names_that_libvirt_chose(node):
         assert ports(node) == {'vnet3', 'own0'}
 
 
+def test_an_interface_of_a_network(node):
+    """Running, libvirt writes it as one of type bridge; stopped, as of type network, with a name that somebody chose"""
+    sh('ip', '-n', node.topo.switch_ns, 'link', 'add', 'lan', 'type', 'bridge')
+    live, stopped = (interface('gold0', kind, f"<source network='gold'{bridge}/>") for kind, bridge in (('bridge', " bridge='lan'"), ('network', '')))
+    with Guest(node.topo.switch_ns, 'gold0'):
+        assert hook(node, 'started', domain(live), '--bridge', 'lan') == (0, '')
+        assert ports(node) == {'gold0'}
+        assert hook(node, 'stopped', domain(stopped), '--bridge', 'lan', more=('end', '-')) == (0, '')
+        assert ports(node) == {'gold0'}          # there is an interface, so it is not the machine's that has stopped
+    until(lambda: 'link_down' in node.dpctl('port-desc').stdout)
+    assert hook(node, 'stopped', domain(stopped), '--bridge', 'lan', more=('end', '-')) == (0, '')
+    assert ports(node) == set()
+
+
+ONCE_LATE = """#!/bin/sh
+case "$*" in *--atomic*) [ -e {mark} ] || {{ touch {mark}; exec {dpctl} {address} qos-htb cmd=replace,port=late0,class=0,rate=1mbit,ceil=1mbit; }} ;; esac
+exec {dpctl} "$@"
+"""
+
+
+def test_a_port_that_waits_for_its_interface(node, tmp_path):
+    """The switch takes it a moment after it is off the bridge, and refuses totals before: so does this dpctl, once"""
+    with Guest(node.topo.switch_ns, 'late0'):
+        node.dpctl('port-add', 'late0')
+    until(lambda: 'link_down' in node.dpctl('port-desc').stdout)
+    script = tmp_path / 'dpctl'
+    script.write_text(ONCE_LATE.format(mark=tmp_path / 'mark', dpctl=binary('utils/dpctl/dpctl'), address=node.address))
+    script.chmod(0o755)
+    with Guest(node.topo.switch_ns, 'gold0'):
+        assert hook(node, 'started', domain(interface('gold0')), dpctl=str(script)) == (0, '')
+        assert (tmp_path / 'mark').exists()
+        assert totals(node, 'gold0') == {'out': (4 * MBIT, 8 * MBIT), 'in': (2 * MBIT, 2 * MBIT)}
+
+
 def test_domiftune(node):
     """libvirt takes the root of the tap away from the switch; the other direction stays the switch's"""
     with Guest(node.topo.switch_ns, 'vnet0') as guest, node.topo.host(1) as host:

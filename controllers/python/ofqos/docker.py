@@ -188,7 +188,7 @@ class Driver:
         if given and not (isinstance(given, str) and re.fullmatch(r'([0-9a-fA-F]{2}:){5}[0-9a-fA-F]{2}', given)):
             raise Bad(f'MacAddress {str(given)[:40]!r} is none')
         host, inside = _ends(endpoint)
-        self.ports.remove_gone(_PORT)
+        self.ports.remove_gone(_PORT.fullmatch)
         self._remove(endpoint)                   # what an earlier one left that did not come to its end
         try:
             run(['ip', 'link', 'add', host, 'arp', 'off', 'type', 'veth', 'peer', 'name', inside, 'address', given or _mac(endpoint)])
@@ -245,7 +245,7 @@ class Driver:
         there = [name for _, name in socket.if_nameindex()]
         for name in filter(_UNUSED.fullmatch, there):
             run(['ip', 'link', 'del', 'dev', name], may_fail=True)
-        self.ports.remove_gone(_PORT)
+        self.ports.remove_gone(_PORT.fullmatch)
         for network in self.networks.every.values():
             self._address('replace', network)
         for name in filter(_PORT.fullmatch, there):

@@ -12,12 +12,15 @@ import json
 import re
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
-from typing import Optional, Pattern, Sequence, Set
+from typing import Callable, Optional, Sequence, Set
 
 from .dpctl import find
 
 SECONDS = 20.0                  # of a program
+WAITS = 5.0                     # seconds for a port to take its interface; the switch looks once a second
+_WAITS = 'has no interface at present'
 _NAME = re.compile(r'[A-Za-z0-9_][A-Za-z0-9_.@-]{0,14}')        # of what interfaces may be called what needs no quoting
 
 
@@ -94,18 +97,26 @@ class HostPorts:
         self._dpctl('port-del', name)
         return True
 
-    def remove_gone(self, pattern: Pattern[str]) -> None:
+    def remove_gone(self, mine: Callable[[str], object]) -> None:
         """Ports of such names that wait for an interface which never comes."""
         for name in self.names():
-            if pattern.fullmatch(name) and not exists(name):
+            if mine(name) and not exists(name):
                 self.remove(name)
 
     def limit(self, name: str, into: Optional[Total] = None, out: Optional[Total] = None) -> None:
-        """Totals of what goes into the machine behind the port, and of what comes out of it; both or none.  None: stays as it is."""
+        """Totals of what goes into the machine behind the port, and of what comes out of it; both or none.  None: stays as it is.
+        A port that waited for its interface has it a moment after the interface is free."""
         lines = [f'qos-htb cmd=replace,port={name},class=0,{total.words()}{way}\n'
                  for total, way in ((into, ''), (out, ',direction=in')) if total]
-        if lines:
-            run([self._program, '--atomic', '--file=-', *self._switch], ''.join(lines))
+        over = time.monotonic() + WAITS
+        while lines:
+            try:
+                run([self._program, '--atomic', '--file=-', *self._switch], ''.join(lines))
+                return
+            except PortError as error:
+                if _WAITS not in str(error) or time.monotonic() > over:
+                    raise
+            time.sleep(0.1)
 
 
 __all__ = ['HostPorts', 'PortError', 'Total', 'exists', 'is_interface', 'run']

@@ -17,7 +17,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
-from typing import BinaryIO, List, Optional, Sequence
+from typing import BinaryIO, List, Optional, Sequence, Set
 
 from . import commandline
 from .hostports import HostPorts, PortError, Total, is_interface, run
@@ -71,8 +71,8 @@ def _tap(interface: ElementTree.Element, bridges: Sequence[str]) -> Optional[Tap
     return Tap(name, _total(name, interface, 'inbound'), _total(name, interface, 'outbound'))
 
 
-def taps(data: bytes, bridges: Sequence[str]) -> List[Tap]:
-    """The interfaces of a domain that are the switch's: type ethernet, and type bridge at one of `bridges`.  DomainError"""
+def interfaces(data: bytes) -> List[ElementTree.Element]:
+    """Of a domain, as libvirt writes it.  DomainError"""
     if len(data) > XML_MOST or b'<!DOCTYPE' in data:
         raise DomainError(f"the domain's XML has more than {XML_MOST} bytes" if len(data) > XML_MOST else "the domain's XML has a DOCTYPE")
     try:
@@ -82,7 +82,12 @@ def taps(data: bytes, bridges: Sequence[str]) -> List[Tap]:
     domain = root if root.tag == 'domain' else root.find('.//domain')
     if domain is None:
         raise DomainError(f'stdin must be a <domain>, not a <{root.tag[:40]}>')
-    found = [_tap(interface, bridges) for interface in domain.findall('devices/interface')]
+    return domain.findall('devices/interface')
+
+
+def taps(every: Sequence[ElementTree.Element], bridges: Sequence[str]) -> List[Tap]:
+    """Those that are the switch's: type ethernet, and type bridge at one of `bridges`.  DomainError"""
+    found = [_tap(interface, bridges) for interface in every]
     mine = [tap for tap in found if tap]
     if len(mine) > INTERFACES_MOST:
         raise DomainError(f'{len(mine)} interfaces; there may be {INTERFACES_MOST}')
@@ -108,9 +113,15 @@ def connect(ports: HostPorts, every: Sequence[Tap]) -> None:
         raise
 
 
-def disconnect(ports: HostPorts, every: Sequence[Tap]) -> None:
-    """A stopped domain's XML has no names that libvirt chose itself; their interfaces are gone by then."""
-    ports.remove_gone(_CHOSEN)
+def named(every: Sequence[ElementTree.Element]) -> Set[str]:
+    """What somebody called their taps"""
+    return {target.get('dev', '') for interface in every for target in interface.findall('target')}
+
+
+def disconnect(ports: HostPorts, every: Sequence[Tap], names: Set[str]) -> None:
+    """A stopped domain's XML has no names that libvirt chose itself, and does not tell which bridge the network of an
+    interface has; their interfaces are gone by then."""
+    ports.remove_gone(lambda name: name in names or bool(_CHOSEN.fullmatch(name)))
     for tap in every:
         ports.remove(tap.name)
 
@@ -130,9 +141,10 @@ def hook(args: argparse.Namespace, stdin: BinaryIO) -> None:
     """DomainError, PortError"""
     if args.operation not in MADE + REPEATED + GONE:
         return
-    every = taps(stdin.read(XML_MOST + 1), args.bridge)
+    described = interfaces(stdin.read(XML_MOST + 1))
+    every = taps(described, args.bridge)
     if args.operation in GONE:
-        disconnect(HostPorts(args.switch), every)
+        disconnect(HostPorts(args.switch), every, named(described))
     elif every:
         connect(HostPorts(args.switch), every)
 
