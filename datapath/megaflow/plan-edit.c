@@ -46,6 +46,8 @@ is_for_ip(uint32_t kind)
     case OFFLOAD_POP_MPLS:
     case OFFLOAD_SET_MPLS_TTL:
     case OFFLOAD_DEC_MPLS_TTL:
+    case OFFLOAD_PUSH_PBB:
+    case OFFLOAD_POP_PBB:
     case OFFLOAD_SET_ARP: return false;
     default: return true;
     }
@@ -377,26 +379,31 @@ push_missing(struct plan_way *w, uint16_t type)
     return plan_look_vlan(w, OFPVID_PRESENT) && (has_tag(w) || push_vlan(w, type));
 }
 
-/* ------------------------------------------------------------------ MPLS */
+/* ------------------------------------------------------------------ MPLS, PBB */
 
 #define FIRST_BEHIND                                                                               \
     5 /* word of a key: from it on it tells of what is behind the EtherType, and PCP */
+#define MOST_PUSHED                                                                                \
+    2 /* tags in front of what is popped: the programs put four aside, two of them the packet's own */
 
-/* The programs push and pop labels where there are no tags, and not in super-packets, as a packet socket's header
- * describes none with labels.  Where the port looks inside, the key doesn't tell whether labels are in front. */
+/* Where the port looks inside, the key doesn't tell whether labels are in front.  super: the programs do it to
+ * super-packets, too. */
 static bool
-may_move_labels(struct plan_way *w)
+may_move(struct plan_way *w, bool super)
 {
-    if (w->inside || !plan_look_vlan(w, OFPVID_PRESENT) || has_tag(w))
+    if (w->inside || !plan_look_vlan(w, OFPVID_PRESENT))
         return plan_refuse(w, w->why == OFFLOADED ? OFFLOAD_WHY_action : w->why);
-    w->out->rule.super = 0;
+    if (!super)
+        w->out->rule.super = 0;
     return true;
 }
 
 static void
 set_behind(struct flow_key *k, uint8_t byte)
 {
+    uint8_t pcp = k->vlan_pcp;
     memset(&k->w[FIRST_BEHIND], byte, (KEY_WORDS - FIRST_BEHIND) * sizeof k->w[0]);
+    k->vlan_pcp = pcp;
 }
 
 static void
@@ -417,9 +424,42 @@ retype(struct planned *p, uint16_t type, uint16_t has, uint16_t told)
     set_has(&p->lost, (uint16_t)(KEY_HAS & ~told));
 }
 
+/* What a pop has uncovered. */
+static void
+lose_behind(struct planned *p)
+{
+    set_behind(&p->key, 0);
+    set_behind(&p->known, 0);
+    set_behind(&p->lost, 0xff);
+}
+
+static void
+lose_eth(struct planned *p)
+{
+    struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
+    for (int i = 0; i < 3; i++) {
+        const uint8_t all = i == 2 ? 0xff : 0;
+        memset(k[i]->eth_dst, all, sizeof k[i]->eth_dst);
+        memset(k[i]->eth_src, all, sizeof k[i]->eth_src);
+        memset(k[i]->eth_type, all, sizeof k[i]->eth_type);
+    }
+}
+
+/* What is pushed is in front of the tags, which are no longer the frame's. */
+static void
+cover_tags(struct planned *p)
+{
+    const uint16_t all = OFPVID_PRESENT | 0xfff;
+    know_vid(p, 0, all);
+    p->key.vlan_pcp = p->lost.vlan_pcp = 0;
+    p->known.vlan_pcp = 0xff;
+    p->n_pushed = 0;
+    p->tag_type = 0;
+}
+
 /* A label in front of another one has its fields but for the last one, "bottom of stack". */
 static void
-put_label(struct planned *p, bool another)
+put_label(struct planned *p, bool another, bool bottom)
 {
     struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
     const uint8_t all[3] = {0, 0xff, 0};
@@ -431,7 +471,7 @@ put_label(struct planned *p, bool another)
         k[i]->mpls_bos = all[i];
         memset(k[i]->ipv6_exthdr, all[i], sizeof k[i]->ipv6_exthdr);
     }
-    p->key.mpls_bos = !another;
+    p->key.mpls_bos = bottom;
 }
 
 static bool
@@ -439,15 +479,27 @@ push_mpls(struct plan_way *w, uint16_t type)
 {
     struct planned *p = &w->now;
     bool another = has_mpls(w), ip = !another && (is_type(w, TYPE_IPV4) || is_type(w, TYPE_IPV6));
-    if (w->why != OFFLOADED || (ip && !has_ip(w)) || !may_move_labels(w) ||
-        !plan_op(w, OFFLOAD_PUSH_MPLS, type, of_get16(p->key.eth_type)))
+    if (w->why != OFFLOADED || (ip && !has_ip(w)) || !may_move(w, !has_tag(w)))
+        return false;
+    if (p->has_itag) /* the kernel's checksum of the frame begins somewhere in it (bpf/edit.h) */
+        return plan_refuse(w, OFFLOAD_WHY_action);
+    if (!plan_op(w, OFFLOAD_PUSH_MPLS, type, of_get16(p->key.eth_type)))
         return false;
     if (!another && !ip)
         p->ttl = 0;
-    put_label(p, another);
+    w->out->rule.labels = true;
+    put_label(p, another, !another || has_tag(w));
+    cover_tags(p);
     retype(p, type, KEY_HAS_L3, KEY_HAS);
     p->added += MPLS_SHIM;
     return true;
+}
+
+/* Is the outermost label, or the I-TAG, not the packet's own? */
+static bool
+is_pushed(const struct planned *p)
+{
+    return of_get16(p->known.eth_type);
 }
 
 /* The key doesn't tell what is behind the label. */
@@ -457,15 +509,65 @@ pop_mpls(struct plan_way *w, uint16_t type)
     struct planned *p = &w->now;
     if (type < ETH_MIN_TYPE || is_vlan_type(type))
         return plan_refuse(w, OFFLOAD_WHY_unknown_key);
-    if (!may_move_labels(w) || !plan_op(w, OFFLOAD_POP_MPLS, type, 0))
+    if (p->n_pushed > MOST_PUSHED)
+        return plan_refuse(w, OFFLOAD_WHY_ops);
+    if (!may_move(w, !is_pushed(p)) || !plan_op(w, OFFLOAD_POP_MPLS, type, 0))
         return false;
-    set_behind(&p->key, 0);
-    set_behind(&p->known, 0);
-    set_behind(&p->lost, 0xff);
-    p->known.vlan_pcp = 0xff; /* there is no tag */
-    p->lost.vlan_pcp = 0;
+    lose_behind(p);
     retype(p, type, 0, 0);
     p->added -= MPLS_SHIM;
+    return true;
+}
+
+static bool
+has_pbb(struct plan_way *w)
+{
+    return is_type(w, TYPE_PBB) && has_l3(w);
+}
+
+/* The customer's addresses are those that the frame has now. */
+static bool
+push_pbb(struct plan_way *w)
+{
+    struct planned *p = &w->now;
+    struct flow_key *k[3] = {&p->key, &p->known, &p->lost};
+    bool another = has_pbb(w);
+    if (w->why != OFFLOADED || !may_move(w, false) ||
+        !plan_op(w, OFFLOAD_PUSH_PBB, TYPE_PBB, of_get16(p->key.eth_type)))
+        return false;
+    for (int i = 0; i < 3; i++) {
+        uint8_t isid[3], all = i == 1 ? 0xff : 0;
+        memcpy(isid, k[i]->pbb_isid, sizeof isid);
+        set_behind(k[i], all);
+        if (another)
+            memcpy(k[i]->pbb_isid, isid, sizeof isid);
+    }
+    cover_tags(p);
+    retype(p, TYPE_PBB, KEY_HAS_L3, KEY_HAS);
+    p->added += PBB_PUSH;
+    p->has_itag = true;
+    return true;
+}
+
+/* Nor does the key tell of the customer's header, whose tag is the outermost one if there is none in front. */
+static bool
+pop_pbb(struct plan_way *w)
+{
+    struct planned *p = &w->now;
+    if (!has_pbb(w))
+        return w->why == OFFLOADED;
+    if (p->has_itag)
+        return plan_refuse(w, OFFLOAD_WHY_unknown_key);
+    if (p->n_pushed > MOST_PUSHED)
+        return plan_refuse(w, OFFLOAD_WHY_ops);
+    if (!may_move(w, false) || !plan_op(w, OFFLOAD_POP_PBB, 0, 0))
+        return false;
+    lose_behind(p);
+    retype(p, 0, 0, 0);
+    lose_eth(p);
+    if (!has_tag(w))
+        lose_tag(p);
+    p->added -= PBB_PUSH;
     return true;
 }
 
@@ -488,7 +590,8 @@ plan_edit(struct plan_way *w, const struct act *a)
                            : w->why == OFFLOADED;
     case OFPAT_DEC_MPLS_TTL:
         return has_mpls(w) ? dec_ttl(w, OFFLOAD_DEC_MPLS_TTL) : w->why == OFFLOADED;
-    case OFPAT_POP_PBB: return has_ip(w); /* behind IP there is none */
+    case OFPAT_PUSH_PBB: return push_pbb(w);
+    case OFPAT_POP_PBB: return pop_pbb(w);
     default: return plan_refuse(w, OFFLOAD_WHY_action);
     }
 }

@@ -25,7 +25,8 @@ struct planned {
     int16_t added;     /* bytes */
     int16_t ttl;       /* -1: as it came in, less `decrements` */
     uint8_t decrements;
-    bool spoiled; /* the ops so far have changed the packet */
+    bool has_itag; /* an I-TAG was pushed */
+    bool spoiled;  /* the ops so far have changed the packet */
 };
 
 /* Before a copy was made: `from` ops. */

@@ -96,9 +96,9 @@ host_wants(const struct sw *sw, const struct sw_port *in, enum offload_stage sta
 }
 
 static bool
-is_too_long(const struct packet *p, const struct offload_rule *r)
+is_too_long(const struct sw *sw, const struct packet *p, const struct offload_rule *r)
 {
-    return p->vnet.gso_type ? p->len > r->super : p->len > r->longest;
+    return p->len > (p->vnet.gso_type ? offload_rule_super(sw->offload->o, r) : r->longest);
 }
 
 static struct sw_offload_why
@@ -112,7 +112,7 @@ explain_at(struct sw *sw, const struct sw_port *in, enum offload_stage stage,
         return why_of(reason);
     if (ttl_of(p) < plan.rule.min_ttl)
         return why_of(OFFLOAD_WHY_ttl);
-    if (is_too_long(p, &plan.rule))
+    if (is_too_long(sw, p, &plan.rule))
         return WHY_TOO_LONG;
     *queue_in = plan.queue_in;
     return in && offload_rule_edits(&plan.rule) && host_wants(sw, in, stage, p) ? WHY_HOST

@@ -176,6 +176,24 @@ is_real_time(void)
     return !uname(&u) && strstr(u.version, "PREEMPT_RT");
 }
 
+/* CONFIG_NET_MPLS_GSO: a module that is loaded, or a part of the kernel. */
+static bool
+cuts_labels(void)
+{
+    struct utsname u;
+    char path[sizeof u.release + 64], line[256];
+    bool found = !access("/sys/module/mpls_gso", F_OK);
+    if (found || uname(&u))
+        return found;
+    snprintf(path, sizeof path, "/lib/modules/%s/modules.builtin", u.release);
+    FILE *f = fopen(path, "re");
+    while (f && !found && fgets(line, sizeof line, f))
+        found = strstr(line, "/mpls_gso.ko");
+    if (f)
+        fclose(f);
+    return found;
+}
+
 static void
 unload(struct offload_programs *k, struct offload_memory *m)
 {
@@ -223,6 +241,7 @@ offload_open(const struct offload_options *opt, struct offload **out, char *why,
     o->programs = k;
     o->linger_ns = opt->linger_ns;
     m.control->uso = opt->uso;
+    m.control->cuts_labels = cuts_labels();
     if (opt->rtt_slots)
         probes_begin(&m.probes, opt->rtt_slots);
     *out = o;

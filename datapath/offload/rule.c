@@ -153,13 +153,18 @@ offload_rule_edits(const struct offload_rule *r)
     return false;
 }
 
-/* What a label is put in front of leaves as MPLS, which user space doesn't look into either. */
+/* What a label is put in front of leaves as MPLS, which user space doesn't look into either; the same with PBB. */
 bool
 offload_rule_measured(const struct offload_rule *r)
 {
     for (uint32_t i = 0; i < r->n_ops; i++)
-        if (r->op[i].kind == OFFLOAD_PUSH_MPLS || r->op[i].kind == OFFLOAD_POP_MPLS)
-            return false;
+        switch (r->op[i].kind) {
+        case OFFLOAD_PUSH_MPLS:
+        case OFFLOAD_POP_MPLS:
+        case OFFLOAD_PUSH_PBB:
+        case OFFLOAD_POP_PBB: return false;
+        default: break;
+        }
     return !offload_rule_covered(r);
 }
 

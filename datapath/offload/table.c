@@ -329,19 +329,26 @@ count_entry(struct offload *o, const uint64_t *key, int delta)
         store_release(&p->entries, p->entries + (uint32_t)delta);
 }
 
+uint32_t
+offload_rule_super(const struct offload *o, const struct offload_rule *r)
+{
+    return r->labels && !o->m.control->cuts_labels ? 0 : r->super;
+}
+
 static void
-fill_entry(struct offload_entry *e, const struct offload_rule *r, unsigned mask,
-           const uint64_t *key)
+fill_entry(const struct offload *o, struct offload_entry *e, const struct offload_rule *r,
+           unsigned mask, const uint64_t *key)
 {
     *e = (struct offload_entry){.mask = mask,
                                 .n_ops = r->n_ops,
                                 .min_ttl = r->min_ttl,
                                 .longest = r->longest,
-                                .super = r->super,
+                                .super = offload_rule_super(o, r),
                                 .meter = r->meter,
                                 .covered = offload_rule_covered(r),
                                 .unmeasured = !offload_rule_measured(r),
-                                .edits = offload_rule_edits(r),
+                                .edits = (offload_rule_edits(r) ? OFFLOAD_EDITS : 0) |
+                                         (r->labels ? OFFLOAD_EDITS_LABELS : 0),
                                 .ports = r->ports,
                                 .came_by = r->came_by,
                                 .hold_new = 1};
@@ -370,7 +377,7 @@ offload_insert(struct offload *o, const struct offload_rule *r, uint32_t *id)
     p->way = (uint8_t)way;
     p->was = (struct offload_hits){0};
     p->was = offload_read(o, *id);
-    fill_entry(&o->m.entry[*id], r, (unsigned)mask, key);
+    fill_entry(o, &o->m.entry[*id], r, (unsigned)mask, key);
     use_mask(o, key, (unsigned)mask, 1);
     count_entry(o, key, 1);
     wide_store_release(way_of(o, p), way_to(hash, *id));

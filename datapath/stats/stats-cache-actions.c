@@ -125,6 +125,8 @@ put_edit(const struct sw_offload_view *v, const struct offload_op *op, struct ca
     case OFFLOAD_SET_HEAD: put_head(op, a); break;
     case OFFLOAD_PUSH_MPLS: add(a, OF_ACTION(PUSH_MPLS))->push.ethertype = (uint16_t)op->arg; break;
     case OFFLOAD_POP_MPLS: add(a, OF_ACTION(POP_MPLS))->push.ethertype = (uint16_t)op->arg; break;
+    case OFFLOAD_PUSH_PBB: add(a, OF_ACTION(PUSH_PBB))->push.ethertype = (uint16_t)op->arg; break;
+    case OFFLOAD_POP_PBB: add(a, OF_ACTION(POP_PBB)); break;
     case OFFLOAD_SET_MPLS_TTL: add(a, OF_ACTION(SET_MPLS_TTL))->ttl.ttl = (uint8_t)op->arg; break;
     case OFFLOAD_DEC_MPLS_TTL: add(a, OF_ACTION(DEC_MPLS_TTL)); break;
     case OFFLOAD_SET_ARP: set_bytes(a, (enum oxm_field)(op->arg & 0xff), &op->value); break;

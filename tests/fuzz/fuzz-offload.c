@@ -216,12 +216,14 @@ static void
 label_action_of(union room *r, const uint8_t *op)
 {
     static const uint16_t behind[] = {TYPE_IPV4, TYPE_IPV6, TYPE_MPLS, TYPE_ARP};
-    switch (op[1] % 4) {
+    switch (op[1] % 6) {
     case 0: r->act = (struct act){.op = OFPAT_POP_MPLS, .arg = behind[op[2] % 4]}; break;
     case 1:
         r->act = (struct act){.op = OFPAT_PUSH_MPLS, .arg = op[2] & 1 ? TYPE_MPLS_MC : TYPE_MPLS};
         break;
     case 2: r->act = (struct act){.op = OFPAT_SET_MPLS_TTL, .arg = op[2]}; break;
+    case 4: r->act = (struct act){.op = OFPAT_PUSH_PBB, .arg = TYPE_PBB}; break;
+    case 5: r->act = (struct act){.op = OFPAT_POP_PBB}; break;
     default: r->act = (struct act){.op = OFPAT_DEC_MPLS_TTL};
     }
 }

@@ -104,6 +104,33 @@ bpf_skb_change_tail(struct __sk_buff *s, __u32 len, __u64 flags)
     return 0;
 }
 
+/* Room in front, of zeros; which headers the kernel takes what follows for stays. */
+long
+bpf_skb_change_head(struct __sk_buff *s, __u32 len, __u64 flags)
+{
+    if (flags || len > SKB_ROOM - s->len)
+        return -EINVAL;
+    memmove(bytes_of(s) + len, bytes_of(s), s->len);
+    memset(bytes_of(s), 0, len);
+    s->len += len;
+    return 0;
+}
+
+/* Takes bytes away behind the addresses and the type. */
+long
+bpf_skb_adjust_room(struct __sk_buff *s, __s32 len, __u32 mode, __u64 flags)
+{
+    bool v4 = s->protocol == bpf_htons(TYPE_IPV4);
+    uint32_t n = (uint32_t)-len, least = ETH_HEADER + (v4 ? IPV4_HEADER : IPV6_HEADER);
+    if (len > 0 || mode != BPF_ADJ_ROOM_MAC || flags != BPF_F_ADJ_ROOM_NO_CSUM_RESET)
+        abort();
+    if ((!v4 && s->protocol != bpf_htons(TYPE_IPV6)) || s->len < least + n)
+        return -ENOTSUP;
+    s->len -= n;
+    memmove(bytes_of(s) + ETH_HEADER, bytes_of(s) + ETH_HEADER + n, s->len - ETH_HEADER);
+    return 0;
+}
+
 /* ------------------------------------------------------------------ tags */
 
 static bool

@@ -14,8 +14,8 @@ import pytest
 
 from support import of13, offload, qosmsg as q
 from support.of13 import (apply_actions, bucket, dec_mpls_ttl, dec_nw_ttl, goto_table, group, group_mod, match, output,
-                          pop_mpls, pop_vlan, push_mpls, push_vlan, set_field, set_mpls_ttl, set_nw_ttl, set_queue,
-                          write_actions)
+                          pop_mpls, pop_pbb, pop_vlan, push_mpls, push_pbb, push_vlan, set_field, set_mpls_ttl, set_nw_ttl,
+                          set_queue, write_actions)
 from support.topo import Switch, Topology, checksum, mac
 from support.virtio import VirtioWire, unfinished
 from test_tunnels import USO
@@ -129,6 +129,11 @@ def labelled(chance, body):
     return 0x8847, b''.join(struct.pack('!I', 16 + i << 12 | (i == n - 1) << 8 | ttl) for i in range(n)) + body
 
 
+def backbone(chance, kind, body):
+    """A customer's frame in PBB's"""
+    return 0x88e7, struct.pack('!I', chance.randrange(1 << 28)) + mac(0x21) + mac(0x22) + tagged(chance, kind) + body
+
+
 def hidden(chance, kind, body):
     """In a session of PPPoE, or behind labels"""
     if chance.random() < 0.7:
@@ -162,6 +167,8 @@ class Template:
             kind, body = hidden(chance, kind, body)
         elif shape == 'whole' and chance.random() < 0.2:
             kind, body = labelled(chance, body)
+        elif shape == 'whole' and chance.random() < 0.2:
+            kind, body = backbone(chance, kind, body)
         frame = mac(chance.choice([1, 2, 3])) + mac(0x11) + tagged(chance, kind) + body
         self.header, self.frame = bytes(10), frame.ljust(60, b'\0')
         if shape != 'whole':
@@ -179,7 +186,7 @@ EDITS = [
 ]
 TAG = [lambda c: pop_vlan(), lambda c: set_field(vlan_vid=0x1000 | c.choice([5, 6, 77])),
        lambda c: set_field(vlan_pcp=c.randrange(8))]
-PUSH = [lambda c: push_mpls(c.choice([0x8847, 0x8848]))]
+PUSH = [lambda c: push_mpls(c.choice([0x8847, 0x8848])), lambda c: push_pbb()]
 IP = [*PUSH, lambda c: set_field(ip_dscp=c.randrange(64)), lambda c: set_field(ip_ecn=c.randrange(4))]
 IP4 = [lambda c: set_field(ipv4_src=c.choice(ADDRESSES4)), lambda c: set_field(ipv4_dst=c.choice(ADDRESSES4))]
 ARP = [lambda c: set_field(arp_op=c.choice([1, 2])), lambda c: set_field(arp_spa=c.choice(ADDRESSES4)),
@@ -187,6 +194,7 @@ ARP = [lambda c: set_field(arp_op=c.choice([1, 2])), lambda c: set_field(arp_spa
        lambda c: set_field(arp_tha=mac(c.randrange(9)))]
 LABEL = [lambda c: pop_mpls(c.choice([0x800, 0x86dd, 0x8847])), lambda c: set_field(mpls_label=c.randrange(1 << 20)),
          *PUSH, lambda c: set_field(mpls_tc=c.randrange(8)), lambda c: set_mpls_ttl(c.choice([1, 9])), lambda c: dec_mpls_ttl()]
+BACKBONE = [lambda c: pop_pbb(), lambda c: pop_pbb(), lambda c: set_field(pbb_isid=c.randrange(1 << 24)), *PUSH]
 IP6 = [lambda c: set_field(ipv6_flabel=c.choice([0, 0x54321])), lambda c: set_field(ipv6_src=c.choice(ADDRESSES6)), lambda c: set_field(ipv6_dst=c.choice(ADDRESSES6))]
 PORT = {proto: [lambda c, p=p: set_field(**{f'{p}_src': c.randrange(1, 65536)}),
                 lambda c, p=p: set_field(**{f'{p}_dst': c.randrange(1, 65536)})]
@@ -201,7 +209,7 @@ def random_match(chance):
         fields['in_port'] = chance.randrange(1, PORTS + 1)
     if chance.random() < 0.2:
         fields['eth_dst'] = (mac(chance.choice([1, 2, 3])), b'\xff' * 6)[0]
-    version = chance.choice([0, 4, 4, 6, 'arp', 'nd', 'mpls'])
+    version = chance.choice([0, 4, 4, 6, 'arp', 'nd', 'mpls', 'pbb'])
     if version == 'arp':
         fields['eth_type'] = 0x806
         some = {'arp_op': chance.choice([1, 2]), 'arp_spa': chance.choice(ADDRESSES4),
@@ -215,9 +223,12 @@ def random_match(chance):
     elif version == 'mpls':
         fields['eth_type'] = 0x8847
         edits += LABEL
+    elif version == 'pbb':
+        fields['eth_type'] = 0x88e7
+        edits += BACKBONE
     elif version == 6 and chance.random() < 0.3:
         fields['ipv6_exthdr'] = chance.choice([0, 16, 64, (16, 16)])
-    if version in ('arp', 'nd', 'mpls'):
+    if version in ('arp', 'nd', 'mpls', 'pbb'):
         version = 0
     if version:
         fields['eth_type'] = 0x800 if version == 4 else 0x86dd

@@ -113,60 +113,147 @@ set_vlan(struct __sk_buff *skb, __u32 bits, __u32 value)
 
 /* ------------------------------------------------------------------ labels
  *
- * No helper makes room for a label, or tells the kernel that the frame is of another type now: its queueing
+ * No helper makes room in any frame, or tells the kernel that the frame is of another type now: its queueing
  * disciplines and drivers go by that.  Pushing and popping VLAN tags does both: a tag that is not the last one is
  * in the bytes, and where the kernel takes one out of them, the type behind it becomes the frame's.  So what is to be
  * there is written over tags before they are popped. */
 
 /* The new label takes what the outermost one has, else the IP header's TTL (new_shim in packet/tags.c). */
 static __always_inline int
-new_label(struct __sk_buff *skb, __u32 behind, __be32 *label)
+new_label(struct __sk_buff *skb, __u32 l3, __u32 behind, __be32 *label)
 {
     __u8 ttl;
     if (behind == TYPE_MPLS || behind == TYPE_MPLS_MC) {
-        if (bpf_skb_load_bytes(skb, ETH_HEADER, label, sizeof *label))
+        if (bpf_skb_load_bytes(skb, l3, label, sizeof *label))
             return -1;
         *label &= ~bpf_htonl(MPLS_BOS);
+        if (skb->vlan_present)
+            *label |= bpf_htonl(MPLS_BOS);
         return 0;
     }
     *label = bpf_htonl(MPLS_BOS);
     if (behind != TYPE_IPV4 && behind != TYPE_IPV6)
         return 0;
-    if (bpf_skb_load_bytes(skb, ETH_HEADER + (behind == TYPE_IPV6 ? IPV6_TTL_AT : IPV4_TTL_AT),
-                           &ttl, 1))
+    if (bpf_skb_load_bytes(skb, l3 + (behind == TYPE_IPV6 ? IPV6_TTL_AT : IPV4_TTL_AT), &ttl, 1))
         return -1;
     *label = bpf_htonl(MPLS_BOS | ttl);
     return 0;
 }
 
-/* Puts n tags in front of the frame, which has none; the last one is beside the bytes.  Since Linux 6.10 and in
- * later releases of older series, the kernel's checksum of the frame has the others; before, it begins behind them.
- * Negative: there was no memory; else flags to write over them. */
+/* Puts n tags, two at least, in front of the frame; the last one is beside the bytes.  Since Linux 6.10 and in later
+ * releases of older series, the kernel's checksum of the frame has the others; before, it begins behind them: the
+ * last one of them tells, as it changes the sum.  Negative: there was no memory; else flags to write over them. */
 static __always_inline int
 push_tags(struct __sk_buff *skb, int n)
 {
-    __s64 sum = bpf_csum_update(skb, 0);
-    for (int i = 0; i < n; i++)
+    for (int i = 1; i < n; i++)
         if (bpf_skb_vlan_push(skb, bpf_htons(TYPE_VLAN), 0))
             return -1;
+    __s64 sum = bpf_csum_update(skb, 0);
+    if (bpf_skb_vlan_push(skb, bpf_htons(TYPE_VLAN), 0))
+        return -1;
     return (__s64)bpf_csum_update(skb, 0) == sum ? 0 : BPF_F_RECOMPUTE_CSUM;
 }
 
-/* addresses, TAG, TAG, type  ->  addresses, TAG, type of the label, label, type */
+/* Tags that were put aside, the outermost one first.  0: there is none */
+struct aside {
+    __u32 tag[4]; /* type, TCI */
+};
+
+static __always_inline int
+tag_aside(struct __sk_buff *skb, __u32 *tag)
+{
+    *tag = 0;
+    if (!skb->vlan_present)
+        return 0;
+    *tag = (__u32)skb->vlan_proto << 16 | (skb->vlan_tci & 0xffff);
+    return bpf_skb_vlan_pop(skb);
+}
+
+static __always_inline int
+tag_back(struct __sk_buff *skb, __u32 tag)
+{
+    return tag ? bpf_skb_vlan_push(skb, tag >> 16, tag & 0xffff) : 0;
+}
+
+static __always_inline int
+put_aside(struct __sk_buff *skb, struct aside *a)
+{
+    return tag_aside(skb, &a->tag[0]) || tag_aside(skb, &a->tag[1]) || tag_aside(skb, &a->tag[2]) ||
+           tag_aside(skb, &a->tag[3]);
+}
+
+static __always_inline int
+put_back(struct __sk_buff *skb, const struct aside *a)
+{
+    return tag_back(skb, a->tag[3]) || tag_back(skb, a->tag[2]) || tag_back(skb, a->tag[1]) ||
+           tag_back(skb, a->tag[0]);
+}
+
+/* The frame, which has no tag, is of this type now: addresses, type of a TAG, type  */
+static __always_inline int
+set_type(struct __sk_buff *skb, __be16 type)
+{
+    int flags = push_tags(skb, 2);
+    return flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &type, sizeof type, flags) ||
+           bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb);
+}
+
+/* The kernel cuts a super-packet behind labels if it knows where these begin and where the IP header is.  The helper
+ * that makes room for an IP header in front of another one tells it so; the type that follows says that it is a label.
+ * In front of another label the frame says for a moment that it is IPv4.
+ * addresses, TAG, type, room  ->  addresses, TAG, type of the label, label */
+static __always_inline int
+push_mpls_super(struct __sk_buff *skb, struct offload_at *at, __be16 type, __u32 behind,
+                __be32 label)
+{
+    __u64 in = behind == TYPE_IPV4   ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV4
+               : behind == TYPE_IPV6 ? BPF_F_ADJ_ROOM_ENCAP_L3_IPV6
+                                     : 0;
+    if ((!in && set_type(skb, bpf_htons(TYPE_IPV4))) ||
+        bpf_skb_adjust_room(skb, sizeof label, BPF_ADJ_ROOM_MAC,
+                            in | BPF_F_ADJ_ROOM_FIXED_GSO | BPF_F_ADJ_ROOM_NO_CSUM_RESET))
+        return -1;
+    int flags = push_tags(skb, 2);
+    if (flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &type, 2, flags) ||
+        bpf_skb_store_bytes(skb, ETH_HEADER + VLAN_TAG, &label, sizeof label,
+                            BPF_F_RECOMPUTE_CSUM) ||
+        bpf_skb_vlan_pop(skb))
+        return -1;
+    at->summed = BPF_F_RECOMPUTE_CSUM;
+    return bpf_skb_vlan_pop(skb);
+}
+
+/* addresses, TAG, TAG, type  ->  addresses, TAG, type of the label, label, type.  The type is that of the frame's own
+ * tag, if it has one. */
 static __noinline int
 push_mpls(struct __sk_buff *skb, struct offload_at *at, __u32 type, __u32 behind)
 {
     __be16 label_type = bpf_htons(type);
     __be32 label;
-    if (new_label(skb, behind, &label))
+    if (new_label(skb, l3_of(at), behind, &label))
         return -1;
+    if (skb->gso_size)
+        return push_mpls_super(skb, at, label_type, behind, label);
     int flags = push_tags(skb, 3);
     if (flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &label_type, 2, flags) ||
         bpf_skb_store_bytes(skb, ETH_HEADER + VLAN_TAG, &label, sizeof label, flags) ||
         bpf_skb_vlan_pop(skb))
         return -1;
+    at->tags = 0;
     at->summed = flags;
     return bpf_skb_vlan_pop(skb);
+}
+
+/* Is what the label hides of this type?  Else the kernel could not cut it. */
+static __always_inline int
+is_behind(struct __sk_buff *skb, __u32 l3, __u32 type)
+{
+    __u8 h[5];
+    if (bpf_skb_load_bytes(skb, l3, h, sizeof h))
+        return 0;
+    __u32 ip = h[4] >> 4 == 4 ? TYPE_IPV4 : h[4] >> 4 == 6 ? TYPE_IPV6 : 0;
+    return h[2] & 1 ? type == ip : type == TYPE_MPLS || type == TYPE_MPLS_MC;
 }
 
 /* addresses, TAG, type of the label, label  ->  addresses, TAG, TAG, type */
@@ -174,12 +261,60 @@ static __noinline int
 pop_mpls(struct __sk_buff *skb, struct offload_at *at, __u32 type)
 {
     __be16 tag = bpf_htons(TYPE_VLAN), behind[2] = {0, bpf_htons(type)};
+    struct aside a;
+    if ((skb->gso_size && !is_behind(skb, l3_of(at), type)) || put_aside(skb, &a))
+        return -1;
     int flags = push_tags(skb, 2);
     if (flags < 0 || bpf_skb_store_bytes(skb, ETH_HEADER + 2, &tag, sizeof tag, flags) ||
         bpf_skb_store_bytes(skb, ETH_HEADER + VLAN_TAG, behind, sizeof behind, at->summed) ||
-        bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb))
+        bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb) || bpf_skb_vlan_pop(skb))
         return -1;
+    return put_back(skb, &a);
+}
+
+/* ------------------------------------------------------------------ PBB
+ *
+ * What comes and goes is 18 bytes, no multiple of a tag's four.  One helper makes room in front of any frame.  The one
+ * that takes bytes away does so of IPv4 and IPv6 only, so for a moment the frame says that it is such a one. */
+
+/* addresses, I-TAG and the whole of the old frame, as it would be on the wire */
+static __noinline int
+push_pbb(struct __sk_buff *skb, struct offload_at *at, __u32 type, __u32 behind)
+{
+    struct {
+        __u8 addresses[TYPE_AT];
+        __be16 tag[2], type, itag[2];
+    } h = {.tag = {bpf_htons(TYPE_VLAN)}, .type = bpf_htons(type)};
+    __u32 pcp = skb->vlan_present ? skb->vlan_tci >> 13 & 7 : 0;
+    if (bpf_skb_load_bytes(skb, 0, h.addresses, sizeof h.addresses) ||
+        (behind == TYPE_PBB && bpf_skb_load_bytes(skb, l3_of(at), h.itag, sizeof h.itag)))
+        return -1;
+    h.itag[0] = (h.itag[0] & bpf_htons(0xff)) | bpf_htons(pcp << 13);
+    if (bpf_skb_vlan_push(skb, bpf_htons(TYPE_VLAN), 0) || bpf_skb_change_head(skb, PBB_PUSH, 0) ||
+        bpf_skb_vlan_push(skb, bpf_htons(TYPE_VLAN), 0) ||
+        bpf_skb_store_bytes(skb, 0, &h, sizeof h, 0) || bpf_skb_vlan_pop(skb))
+        return -1;
+    at->tags = 0;
+    at->summed = 0;
     return bpf_skb_vlan_pop(skb);
+}
+
+static __noinline int
+pop_pbb(struct __sk_buff *skb)
+{
+    struct {
+        __u8 addresses[TYPE_AT];
+        __be16 type;
+    } customer;
+    struct aside a;
+    if (put_aside(skb, &a) ||
+        bpf_skb_load_bytes(skb, ETH_HEADER + PBB_ITAG, &customer, sizeof customer) ||
+        set_type(skb, bpf_htons(TYPE_IPV4)) ||
+        bpf_skb_adjust_room(skb, -PBB_PUSH, BPF_ADJ_ROOM_MAC, BPF_F_ADJ_ROOM_NO_CSUM_RESET) ||
+        bpf_skb_store_bytes(skb, 0, customer.addresses, sizeof customer.addresses, 0) ||
+        set_type(skb, customer.type))
+        return -1;
+    return put_back(skb, &a);
 }
 
 /* ------------------------------------------------------------------ IP, ARP */

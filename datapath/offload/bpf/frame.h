@@ -314,11 +314,12 @@ parse_mpls(struct __sk_buff *skb, struct frame *f)
     return 1;
 }
 
+/* Shorter ones, which user space handles, are none that a pop leaves something of (edit.h). */
 static __always_inline int
 parse_pbb(struct __sk_buff *skb, struct frame *f)
 {
-    __u8 tag[4];
-    if (bpf_skb_load_bytes(skb, f->l3, tag, sizeof tag))
+    __u8 tag[PBB_ITAG];
+    if (skb->len - f->l3 < PBB_LEAST || bpf_skb_load_bytes(skb, f->l3, tag, sizeof tag))
         return 0;
     __builtin_memcpy(f->key.isid, tag + 1, sizeof f->key.isid);
     return 1;

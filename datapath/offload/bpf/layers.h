@@ -40,6 +40,9 @@
 #define TYPE_MPLS_MC  0x8848
 #define TYPE_SVLAN    0x88a8
 #define TYPE_PBB      0x88e7
+#define PBB_ITAG      4
+#define PBB_PUSH      (ETH_HEADER + PBB_ITAG)
+#define PBB_LEAST     (PBB_PUSH + IPV4_HEADER)
 #define TYPE_PPPOE    0x8864
 #define PPPOE_HEADER  8
 #define PPP_IPV4      0x0021

@@ -189,6 +189,17 @@ segment_of(struct __sk_buff *skb, const struct frame *f)
     return n ? header + (skb->len - header + n - 1) / n : OFFLOAD_MAX_FRAME;
 }
 
+/* Does the program know how to put a label in front of the super-packet (edit.h, push_mpls_super)?  Not of one in a
+ * tunnel, whose headers the kernel knows already, nor of BIG TCP's over IPv6, which loses a header where it is cut. */
+static __always_inline int
+takes_label(const struct frame *f)
+{
+    __u32 proto = f->key.proto;
+    return !where_tags(f->where) && !where_jumbo(f->where) &&
+           (proto == PROTO_TCP ||
+            (proto == PROTO_UDP && where_header(f->where) == f->l4 + UDP_HEADER));
+}
+
 /* Is it too long for its output, does its TTL run out, or can't the program edit it?  User space cuts
  * or edits it, or drops it and tells the controllers. */
 static __always_inline int
@@ -199,7 +210,8 @@ is_beyond(struct __sk_buff *skb, struct frame *f, const struct offload_entry *e)
         return 1;
     if (!skb->gso_size)
         return len > e->longest;
-    return !where_header(f->where) || len > e->super || segment_of(skb, f) + tag > e->longest;
+    return !where_header(f->where) || len > e->super || segment_of(skb, f) + tag > e->longest ||
+           (e->edits & OFFLOAD_EDITS_LABELS && !takes_label(f));
 }
 
 #endif

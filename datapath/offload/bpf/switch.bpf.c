@@ -287,6 +287,8 @@ ofqos_run_op(struct __sk_buff *skb, struct offload_at *at, const struct offload_
     case OFFLOAD_SET_HEAD: return set_head(skb, at, value >> 32, value);
     case OFFLOAD_PUSH_MPLS: return push_mpls(skb, at, arg, value);
     case OFFLOAD_POP_MPLS: return pop_mpls(skb, at, arg);
+    case OFFLOAD_PUSH_PBB: return push_pbb(skb, at, arg, value);
+    case OFFLOAD_POP_PBB: return pop_pbb(skb);
     case OFFLOAD_SET_MPLS_TTL: return set_head(skb, at, bpf_htonl(0xff), bpf_htonl(arg & 0xff));
     case OFFLOAD_DEC_MPLS_TTL: return dec_mpls_ttl(skb, at);
     case OFFLOAD_SET_ARP:

@@ -224,22 +224,23 @@ set_head(struct run *u, uint64_t value)
     memcpy(l3(u), &head, sizeof head);
 }
 
-/* Labels are where there are no tags. */
+/* What is pushed comes in front of the tags, over the type that is there. */
 static void
 push_label(struct run *u, uint32_t type, uint64_t behind)
 {
     uint8_t label[MPLS_SHIM] = {0};
-    if (u->tags || behind != of_get16(u->data + ETH_TYPE_AT))
+    if (behind != of_get16(l3(u) - 2))
         abort();
     if (is_mpls_type((uint16_t)behind)) {
         memcpy(label, l3(u), MPLS_SHIM);
-        label[2] &= 0xfe;
+        label[2] = (uint8_t)((label[2] & 0xfe) | (u->tags != 0));
     } else {
         label[2] = 1;
         label[3] = behind == TYPE_IPV4   ? l3(u)[IPV4_TTL_AT]
                    : behind == TYPE_IPV6 ? l3(u)[IPV6_HOPS_AT]
                                          : 0;
     }
+    u->tags = 0;
     memmove(l3(u) + MPLS_SHIM, l3(u), u->n - ETH_HEADER);
     of_set16(u->data + ETH_TYPE_AT, (uint16_t)type);
     memcpy(l3(u), label, MPLS_SHIM);
@@ -249,11 +250,36 @@ push_label(struct run *u, uint32_t type, uint64_t behind)
 static void
 pop_label(struct run *u, uint32_t type)
 {
-    if (u->tags || !is_mpls_type(of_get16(u->data + ETH_TYPE_AT)))
+    if (!is_mpls_type(of_get16(l3(u) - 2)))
         abort();
     u->n -= MPLS_SHIM;
-    memmove(l3(u), l3(u) + MPLS_SHIM, u->n - ETH_HEADER);
-    of_set16(u->data + ETH_TYPE_AT, (uint16_t)type);
+    memmove(l3(u), l3(u) + MPLS_SHIM, u->n - (uint32_t)(l3(u) - u->data));
+    of_set16(l3(u) - 2, (uint16_t)type);
+}
+
+static void
+push_pbb(struct run *u, uint64_t behind)
+{
+    uint32_t pcp = u->tags ? u->data[ETH_TYPE_AT + 2] >> 5 : 0;
+    uint32_t isid = behind == TYPE_PBB ? of_get32(l3(u)) & 0xffffff : 0;
+    if (behind != of_get16(l3(u) - 2))
+        abort();
+    memmove(u->data + PBB_PUSH, u->data, u->n);
+    of_set16(u->data + ETH_TYPE_AT, TYPE_PBB);
+    of_set32(u->data + ETH_HEADER, pcp << 29 | isid);
+    u->n += PBB_PUSH;
+    u->tags = 0;
+}
+
+static void
+pop_pbb(struct run *u)
+{
+    uint8_t *type = l3(u) - 2;
+    if (of_get16(type) != TYPE_PBB)
+        abort();
+    memcpy(u->data, l3(u) + PBB_ITAG, 2 * ETH_ADDR);
+    u->n -= PBB_PUSH;
+    memmove(type, type + PBB_PUSH, u->n - (uint32_t)(type - u->data));
 }
 
 static void
@@ -279,6 +305,8 @@ edit(struct run *u, const struct offload_op *op)
     case OFFLOAD_SET_HEAD: set_head(u, op->value); return;
     case OFFLOAD_PUSH_MPLS: push_label(u, op->arg, op->value); return;
     case OFFLOAD_POP_MPLS: pop_label(u, op->arg); return;
+    case OFFLOAD_PUSH_PBB: push_pbb(u, op->value); return;
+    case OFFLOAD_POP_PBB: pop_pbb(u); return;
     case OFFLOAD_SET_MPLS_TTL: l3(u)[MPLS_TTL_AT] = (uint8_t)op->arg; return;
     case OFFLOAD_DEC_MPLS_TTL: l3(u)[MPLS_TTL_AT]--; return;
     case OFFLOAD_SET_ARP: memcpy(l3(u) + (op->arg >> 16), &op->value, op->arg >> 8 & 0xff); return;

@@ -93,6 +93,8 @@ test_edits(void **state)
     CHECK(0, "push_mpls=0x8847,mpls_ttl=9,mpls_dec,pop_mpls=0x800",
           {OFFLOAD_PUSH_MPLS, TYPE_MPLS, TYPE_IPV4}, {OFFLOAD_SET_MPLS_TTL, 9, 0},
           {OFFLOAD_DEC_MPLS_TTL, 0, 0}, {OFFLOAD_POP_MPLS, TYPE_IPV4, 0});
+    CHECK(0, "push_pbb=0x88e7,pop_pbb", {OFFLOAD_PUSH_PBB, TYPE_PBB, TYPE_IPV4},
+          {OFFLOAD_POP_PBB, 0, 0});
 }
 
 static void

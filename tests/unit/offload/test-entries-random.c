@@ -66,7 +66,7 @@ same_ops(const struct test *t, const struct entry *e, const struct offload_plan 
 {
     const struct offload_entry *k = &t->m.entry[e->id];
     return k->state == OFFLOAD_LIVE && k->n_ops == p->rule.n_ops && k->longest == p->rule.longest &&
-           k->super == p->rule.super && k->min_ttl == p->rule.min_ttl &&
+           k->super == offload_rule_super(t->f.o, &p->rule) && k->min_ttl == p->rule.min_ttl &&
            !memcmp(k->op, p->rule.op, k->n_ops * sizeof k->op[0]);
 }
 

@@ -254,8 +254,6 @@ test_other_actions(void **state)
     assert_int_equal(plan.rule.n_ops, 1);
     assert_int_equal(mask_of().ip_proto, 0xff);
     assert_refused(key_of(TYPE_IPV4, PROTO_IPIP, UNTAGGED), action);
-    flow(0, "", "apply:push_pbb=0x88e7,output=2");
-    assert_refused(udp(), action);
     flow(0, "", "apply:nw_ttl=1,nw_dec,output=2");
     assert_refused(udp(), ttl);
 }
@@ -355,12 +353,12 @@ test_push_label(void **state)
     assert_op(5, OFFLOAD_PUSH_MPLS, TYPE_MPLS_MC, TYPE_MPLS);
     assert_op(6, OFFLOAD_PUSH_VLAN, 0x8100, 0);
     assert_int_equal(plan.rule.min_ttl, 3);
-    assert_int_equal(plan.rule.super, 0);
+    assert_true(plan.rule.labels);
+    assert_int_equal(plan.rule.super, OFFLOAD_MAX_FRAME);
     assert_int_equal(plan.out[0].added, 4);
     assert_int_equal(plan.out[1].added, 12);
     assert_int_equal(of_get16(mask_of().eth_type), UINT16_MAX);
     assert_int_equal(of_get16(mask_of().vlan_vid), OFPVID_PRESENT | KEY_HAS_L3);
-    assert_refused(key_of(TYPE_IPV4, PROTO_UDP, TAGGED), action);
     group(OFPGT_INDIRECT, 1, "set_field=ipv4_dst:10.0.0.9,push_mpls=0x8847,output=2");
     flow(0, "", "apply:push_mpls=0x8847,group=1"); /* there is no address any more */
     assert_planned(udp());
@@ -390,11 +388,85 @@ test_pop_label(void **state)
     assert_op(0, OFFLOAD_SET_MPLS_TTL, 9, 0);
     assert_op(1, OFFLOAD_POP_MPLS, TYPE_IPV4, 0);
     assert_int_equal(plan.out[0].added, -4);
-    assert_int_equal(plan.rule.super, 0);
+    assert_int_equal(plan.rule.super, OFFLOAD_MAX_FRAME);
+    assert_false(plan.rule.labels);
     flow(0, "eth_type=0x800", "apply:group=1");
     assert_planned(udp());
     assert_int_equal(plan.rule.n_ops, 1);
-    assert_refused(key_of(TYPE_MPLS, 0, TAGGED), action);
+}
+
+/* A label comes in front of tags, which are then behind it; a pop leaves them where they are. */
+static void
+test_labels_and_tags(void **state)
+{
+    struct flow_key tagged = key_of(TYPE_IPV4, PROTO_UDP, TAGGED);
+    fx->ports[1].mtu = 1500;
+    flow(0, "eth_type=0x800", "apply:push_vlan=0x88a8,push_mpls=0x8847,pop_vlan,mpls_dec,output=2");
+    assert_planned(tagged);
+    assert_op(1, OFFLOAD_PUSH_MPLS, TYPE_MPLS, TYPE_IPV4);
+    assert_int_equal(plan.rule.n_ops, 4); /* there is no tag to pop */
+    assert_int_equal(plan.rule.longest, 1506);
+    assert_int_equal(plan.rule.super, 0);
+    flow(0, "eth_type=0x800",
+         "apply:push_mpls=0x8847,push_vlan=0x8100,set_field=vlan_vid:7,output=2");
+    assert_planned(tagged);
+    assert_int_equal(plan.rule.longest, 1510);
+    flow(0, "eth_type=0x8847", "apply:pop_mpls=0x800,set_field=vlan_vid:9,output=2");
+    assert_planned(key_of(TYPE_MPLS, 0, TAGGED));
+    assert_op(1, OFFLOAD_SET_VLAN, 0xfff, 9);
+    assert_int_equal(plan.rule.longest, 1522);
+    flow(0, "eth_type=0x8847",
+         "apply:push_vlan=0x8100,push_vlan=0x8100,push_vlan=0x8100,pop_mpls=0x800,output=2");
+    assert_refused(key_of(TYPE_MPLS, 0, UNTAGGED), ops);
+}
+
+/* The frame keeps its addresses, which are the customer's as well; its PCP comes from the tag. */
+static void
+test_push_pbb(void **state)
+{
+    struct flow_key tagged = key_of(TYPE_IPV4, PROTO_UDP, TAGGED);
+    fx->ports[1].mtu = 1500;
+    flow(0, "",
+         "apply:push_pbb=0x88e7,set_field=pbb_isid:5,set_field=eth_dst:02:00:00:00:00:09,output=2");
+    assert_planned(tagged);
+    assert_op(0, OFFLOAD_PUSH_PBB, TYPE_PBB, TYPE_IPV4);
+    assert_int_equal(plan.rule.longest, 1496);
+    assert_int_equal(plan.rule.super, 0);
+    assert_int_equal(of_get16(mask_of().eth_type), UINT16_MAX);
+    flow(0, "", "apply:push_pbb=0x88e7,push_pbb=0x88e7,output=2");
+    assert_planned(udp());
+    assert_op(1, OFFLOAD_PUSH_PBB, TYPE_PBB, TYPE_PBB);
+    flow(0, "", "apply:push_pbb=0x88e7,push_mpls=0x8847,output=2");
+    assert_refused(udp(), action);
+    flow(0, "", "apply:push_pbb=0x88e7,pop_pbb,output=2");
+    assert_refused(udp(), unknown_key);
+    flow(0, "", "apply:push_pbb=0x88e7,nw_dec,output=2");
+    assert_refused(udp(), action);
+}
+
+/* What the customer's header says, the key doesn't tell, nor whether there is a tag if none is in front. */
+static void
+test_pop_pbb(void **state)
+{
+    static const char *const behind[] = {
+        "apply:pop_pbb,pop_vlan,output=2", "apply:pop_pbb,nw_dec,output=2",
+        "apply:pop_pbb,pop_pbb,output=2", "apply:pop_pbb,push_mpls=0x8847,output=2",
+        "apply:pop_pbb,output=normal"};
+    for (unsigned i = 0; i < sizeof behind / sizeof *behind; i++) {
+        flow(0, "eth_type=0x88e7", behind[i]);
+        assert_refused(key_of(TYPE_PBB, 0, UNTAGGED), unknown_key);
+    }
+    fx->ports[1].mtu = 1500;
+    flow(0, "eth_type=0x88e7", "apply:pop_pbb,set_field=eth_src:02:00:00:00:00:09,output=2");
+    assert_planned(key_of(TYPE_PBB, 0, UNTAGGED));
+    assert_op(0, OFFLOAD_POP_PBB, 0, 0);
+    assert_int_equal(plan.rule.longest, 1532);
+    flow(0, "eth_type=0x88e7", "apply:pop_pbb,pop_vlan,output=2");
+    assert_planned(key_of(TYPE_PBB, 0, TAGGED));
+    assert_int_equal(plan.out[0].added, -22);
+    flow(0, "", "apply:pop_pbb,output=2"); /* there is none */
+    assert_planned(udp());
+    assert_int_equal(plan.rule.n_ops, 1);
 }
 
 /* Neighbour discovery goes by rules about it that don't ask for its targets. */
@@ -419,25 +491,17 @@ int
 main(void)
 {
     const struct CMUnitTest tests[] = {
-        PLAN_TEST(output),
-        PLAN_TEST(queues),
-        PLAN_TEST(lengths),
-        PLAN_TEST(flood),
-        PLAN_TEST(in_port),
-        PLAN_TEST(drops),
-        PLAN_TEST(set_fields),
-        PLAN_TEST(ipv6),
-        PLAN_TEST(lacking),
-        PLAN_TEST(vlan),
-        PLAN_TEST(behind_a_pop),
-        PLAN_TEST(other_actions),
-        PLAN_TEST(kinds),
-        PLAN_TEST(fragments),
-        PLAN_TEST(edits_of_arp),
-        PLAN_TEST(heads),
-        PLAN_TEST(push_label),
-        PLAN_TEST(pop_label),
-        PLAN_TEST(neighbour_discovery),
+        PLAN_TEST(output),          PLAN_TEST(queues),
+        PLAN_TEST(lengths),         PLAN_TEST(flood),
+        PLAN_TEST(in_port),         PLAN_TEST(drops),
+        PLAN_TEST(set_fields),      PLAN_TEST(ipv6),
+        PLAN_TEST(lacking),         PLAN_TEST(vlan),
+        PLAN_TEST(behind_a_pop),    PLAN_TEST(other_actions),
+        PLAN_TEST(kinds),           PLAN_TEST(fragments),
+        PLAN_TEST(edits_of_arp),    PLAN_TEST(heads),
+        PLAN_TEST(push_label),      PLAN_TEST(pop_label),
+        PLAN_TEST(labels_and_tags), PLAN_TEST(push_pbb),
+        PLAN_TEST(pop_pbb),         PLAN_TEST(neighbour_discovery),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@
     R(long_path, "they pass more tables than an entry can remember")                                   \
     R(set_field, "they get a field that the kernel's programs can't set")                              \
     R(action,                                                                                          \
-      "they meet an action that the programs don't have (PBB, copied TTL, labels behind tags)")        \
+      "they meet an action that the programs don't have (copied TTL, labels at --port-inside)")        \
     R(ttl, "their TTL runs out: controllers may want such packets")                                    \
     R(group_edits, "an output after a group sends them without the edits of the group's bucket")       \
     R(runs, "they run through more buckets, ports or drops than an entry counts")                      \

@@ -57,11 +57,13 @@ enum offload_kind {
     OFFLOAD_QUEUE_IN, /* as OUTPUT, to the queues for what enters by the port: the frame stays as it is */
     OFFLOAD_SET_HEAD, /* arg: the OXM field, for reports; value: bits of the four bytes that begin behind the
                          EtherType, as they are in memory, and in its upper half which ones are set */
-    OFFLOAD_PUSH_MPLS, /* arg: EtherType of the label; value: of what it comes in front of.  There is no tag */
-    OFFLOAD_POP_MPLS,     /* arg: EtherType of what is behind the label.  There is no tag */
+    OFFLOAD_PUSH_MPLS, /* arg: EtherType of the label; value: of what it comes in front of, behind tags */
+    OFFLOAD_POP_MPLS,     /* arg: EtherType of what is behind the label */
     OFFLOAD_SET_MPLS_TTL, /* arg */
     OFFLOAD_DEC_MPLS_TTL, /* */
     OFFLOAD_SET_ARP, /* arg: the field, << 8 how many bytes (2, 4, 6), << 16 where; value: they, in memory */
+    OFFLOAD_PUSH_PBB, /* arg, value: as PUSH_MPLS */
+    OFFLOAD_POP_PBB,  /* */
 };
 
 struct offload_op {
@@ -72,7 +74,9 @@ struct offload_op {
 
 /* ------------------------------------------------------------------ entries */
 
-#define OFFLOAD_LIVE 1 /* state; else the entry is not to be used */
+#define OFFLOAD_LIVE         1 /* state; else the entry is not to be used */
+#define OFFLOAD_EDITS        1
+#define OFFLOAD_EDITS_LABELS 2 /* it pushes a label */
 
 /* Written by the switch, but for `used`, `joined` and `hold_*`; a program ends `join`. */
 struct offload_entry {
@@ -86,13 +90,13 @@ struct offload_entry {
     __u32 meter;    /* it begins with OFFLOAD_METER */
     __u32 hold_new; /* the next packet begins a hold */
     __u32 covered;  /* an op sets what the transport's checksum covers */
-    __u32 edits;    /* an op changes the packet */
+    __u32 edits;    /* OFFLOAD_EDITS_: an op changes the packet */
     __u32 ports;    /* bits of ports whose liveness it depends on (offload_port_bit) */
     __u32 join;     /* its TCP segments go to user space, which joins them */
     __u32 joined;   /* how many went; processors may lose some of the others' */
     __u32 came_by;  /* the port's interface, also of what comes out of its queues */
     __u32
-        unmeasured; /* an op sets addresses or ports, or moves labels: its round trips aren't looked at */
+        unmeasured; /* an op sets addresses or ports, or moves labels or I-TAGs: its round trips aren't looked at */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
@@ -121,16 +125,18 @@ struct offload_mask {
 };
 
 struct offload_control {
-    __u32 on;      /* 0: every packet goes to user space */
-    __u32 n_masks; /* that have entries */
-    __u32 sets;    /* - 1; a power of two less one */
-    __u32 magic;   /* of verdicts; random, not 0 */
-    __u32 entries; /* at most */
-    __u32 stale;   /* bits of ports that went up or down: entries with one are not to be used */
-    __u32 cut_by;  /* interface that cuts super-packets; 0: there is none */
-    __u32 uso;     /* rings take UDP's super-packets */
-    __u64 linger;  /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
-    __u64 served;  /* the same: until then the process serves the ports that have a wire */
+    __u32 on;          /* 0: every packet goes to user space */
+    __u32 n_masks;     /* that have entries */
+    __u32 sets;        /* - 1; a power of two less one */
+    __u32 magic;       /* of verdicts; random, not 0 */
+    __u32 entries;     /* at most */
+    __u32 stale;       /* bits of ports that went up or down: entries with one are not to be used */
+    __u32 cut_by;      /* interface that cuts super-packets; 0: there is none */
+    __u32 uso;         /* rings take UDP's super-packets */
+    __u32 cuts_labels; /* the kernel cuts super-packets with MPLS labels */
+    __u32 zero;
+    __u64 linger; /* CLOCK_MONOTONIC, ns: until then entries hold even if nobody reads the rings */
+    __u64 served; /* the same: until then the process serves the ports that have a wire */
     __u64 hash_sum, hash_word[OFFLOAD_WORDS][2]; /* as packet/key-hash.h */
     __u64 order; /* of their places, four bits each, the first one lowest */
     struct offload_mask mask[OFFLOAD_MASKS];
@@ -159,7 +165,7 @@ struct offload_at {
     __u32 tags;
     __u32 where; /* as the filter said (bpf/lookup.h) */
     __u32
-        summed; /* the kernel's checksum of the frame has the outermost label: BPF_F_RECOMPUTE_CSUM; or 0 */
+        summed; /* the kernel's checksum of the frame has the outermost label or I-TAG: BPF_F_RECOMPUTE_CSUM; or 0 */
 };
 
 struct offload_cpu {

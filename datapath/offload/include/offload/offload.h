@@ -105,6 +105,7 @@ struct offload_rule {
     uint32_t ports;   /* bits of ports whose liveness it depends on */
     uint32_t came_by; /* the port's interface, also of what comes out of its queues */
     bool meter;       /* op[0] is OFFLOAD_METER */
+    bool labels; /* an op pushes a label: `super` is 0 where the kernel doesn't cut what has one */
     struct offload_op op[OFFLOAD_OPS];
 };
 
@@ -123,6 +124,9 @@ bool offload_rule_edits(const struct offload_rule *r); /* does an op change the 
 bool offload_rule_covered(const struct offload_rule *r);
 /* Whether round trips of its packets are looked at: they leave with the addresses they came with, not behind labels. */
 bool offload_rule_measured(const struct offload_rule *r);
+
+/* The longest super-packet that the kernel may handle as the rule says. */
+uint32_t offload_rule_super(const struct offload *o, const struct offload_rule *r);
 
 /* Ports share the masks.  If none is free for the rule, the port that has entries under the most gives one
  * up to a port that has at least two fewer: after that both have as many, or closer to it.  Returns that

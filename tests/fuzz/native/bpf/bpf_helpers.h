@@ -23,6 +23,8 @@ long bpf_skb_load_bytes(const void *skb, __u32 offset, void *to, __u32 len);
 long bpf_skb_store_bytes(struct __sk_buff *skb, __u32 offset, const void *from, __u32 len,
                          __u64 flags);
 long bpf_skb_change_tail(struct __sk_buff *skb, __u32 len, __u64 flags);
+long bpf_skb_change_head(struct __sk_buff *skb, __u32 len, __u64 flags);
+long bpf_skb_adjust_room(struct __sk_buff *skb, __s32 len, __u32 mode, __u64 flags);
 long bpf_skb_vlan_push(struct __sk_buff *skb, __be16 type, __u16 tci);
 long bpf_skb_vlan_pop(struct __sk_buff *skb);
 long bpf_l3_csum_replace(struct __sk_buff *skb, __u32 offset, __u64 from, __u64 to, __u64 size);
