@@ -17,6 +17,7 @@ struct ranks {
     struct entry {
         uint64_t key; /* 0: free */
         uint8_t rank;
+        size_t at; /* in qos_plan_gather: the last operation with the key, + 1 */
     } * v;
     size_t mask;
 };
@@ -36,7 +37,7 @@ look(const struct ranks *t, int ifindex, struct key k)
     while (t->v[at].key && t->v[at].key != key)
         at = (at + 1) & t->mask;
     if (!t->v[at].key)
-        t->v[at].rank = PLAN_RANKS;
+        t->v[at] = (struct entry){.rank = PLAN_RANKS};
     return &t->v[at];
 }
 
@@ -136,16 +137,24 @@ sort(struct plan *plan, struct qos_op *ops, struct step *steps)
     plan->cap = plan->cap_steps = plan->n;
 }
 
+static bool
+begin_ranks(struct ranks *t, const struct plan *plan)
+{
+    t->mask = 15;
+    while (t->mask < plan->n * 6)
+        t->mask = t->mask * 2 + 1;
+    t->v = calloc(t->mask + 1, sizeof *t->v);
+    return t->v;
+}
+
 int
 qos_plan_order(struct plan *plan)
 {
-    struct ranks t = {.mask = 15};
-    while (t.mask < plan->n * 6)
-        t.mask = t.mask * 2 + 1;
-    t.v = calloc(t.mask + 1, sizeof *t.v);
+    struct ranks t;
+    bool ok = begin_ranks(&t, plan);
     struct qos_op *ops = reallocarray(NULL, plan->n + 1, sizeof *ops);
     struct step *steps = reallocarray(NULL, plan->n + 1, sizeof *steps);
-    if (!t.v || !ops || !steps) {
+    if (!ok || !ops || !steps) {
         free(t.v);
         free(ops);
         free(steps);
@@ -158,4 +167,92 @@ qos_plan_order(struct plan *plan)
     sort(plan, ops, steps);
     free(t.v);
     return 0;
+}
+
+/* ------------------------------------------------------------------ leaves */
+
+static size_t *
+last_of(const struct ranks *t, int ifindex, struct key k)
+{
+    struct entry *e = look(t, ifindex, k);
+    e->key = number_of(ifindex, k);
+    return &e->at;
+}
+
+/* The operation, + 1, that adds the class whose leaf this one adds, if nothing in between concerns the class; else 0. */
+static size_t
+added_by(const struct ranks *t, const struct plan *plan, size_t i)
+{
+    const struct qos_op *op = &plan->ops[i];
+    if (op->kind != QOS_OP_QDISC_ADD || qos_op_is_root(op))
+        return 0;
+    size_t at = *last_of(t, op->ifindex, (struct key){CLASS, op->parent});
+    if (!at || at <= *last_of(t, op->ifindex, (struct key){ANYTHING, 0}))
+        return 0;
+    const struct qos_op *class = &plan->ops[at - 1];
+    return class->kind == QOS_OP_CLASS_ADD && class->handle == op->parent &&
+                   plan->steps[at - 1].rank == plan->steps[i].rank
+               ? at
+               : 0;
+}
+
+static void
+note_last(const struct ranks *t, const struct qos_op *op, size_t at)
+{
+    if (is_class(op))
+        *last_of(t, op->ifindex, (struct key){CLASS, op->handle}) = at;
+    else if (qos_op_is_root(op))
+        *last_of(t, op->ifindex, (struct key){ANYTHING, 0}) = at;
+    *last_of(t, op->ifindex, (struct key){CLASS, op->parent}) = at;
+}
+
+/* leaf[i]: the operation, + 1, that is to follow the i-th one; moved[i]: it follows an earlier one. */
+static void
+put_behind(struct plan *plan, const size_t *leaf, const bool *moved, struct qos_op *ops,
+           struct step *steps)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < plan->n; i++) {
+        if (moved[i])
+            continue;
+        for (size_t from = i + 1; from; from = from == i + 1 ? leaf[i] : 0) {
+            ops[n] = plan->ops[from - 1];
+            steps[n++] = plan->steps[from - 1];
+        }
+    }
+    free(plan->ops);
+    free(plan->steps);
+    plan->ops = ops;
+    plan->steps = steps;
+    plan->cap = plan->cap_steps = plan->n;
+}
+
+int
+qos_plan_gather(struct plan *plan)
+{
+    struct ranks t;
+    bool ok = begin_ranks(&t, plan);
+    size_t *leaf = calloc(plan->n + 1, sizeof *leaf);
+    bool *moved = calloc(plan->n + 1, sizeof *moved);
+    struct qos_op *ops = reallocarray(NULL, plan->n + 1, sizeof *ops);
+    struct step *steps = reallocarray(NULL, plan->n + 1, sizeof *steps);
+    ok = ok && leaf && moved && ops && steps;
+    for (size_t i = 0; ok && i < plan->n; i++) {
+        size_t class = added_by(&t, plan, i);
+        if (class) {
+            leaf[class - 1] = i + 1;
+            moved[i] = true;
+        }
+        note_last(&t, &plan->ops[i], i + 1);
+    }
+    if (ok) {
+        put_behind(plan, leaf, moved, ops, steps);
+    } else {
+        free(ops);
+        free(steps);
+    }
+    free(t.v);
+    free(leaf);
+    free(moved);
+    return ok ? 0 : -ENOMEM;
 }

@@ -164,7 +164,7 @@ name_module(const struct qos_sched *s, struct qos_error *e)
                  s->package);
 }
 
-/* Sorts, if anything comes late. */
+/* Sorts, if anything comes late, and puts leaves behind their classes. */
 static int
 order(struct plan *plan)
 {
@@ -174,7 +174,8 @@ order(struct plan *plan)
         plan->steps[i].n_undo = end - plan->steps[i].undo_at;
         late |= plan->steps[i].rank != PLAN_FIRST;
     }
-    return late ? qos_plan_order(plan) : 0;
+    int err = late ? qos_plan_order(plan) : 0;
+    return err ? err : qos_plan_gather(plan);
 }
 
 /* Also -ENOMEM if memory ran out while planning: something would then be missing. */
