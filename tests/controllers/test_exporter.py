@@ -33,7 +33,9 @@ from ofqos.exporter.collect import Busy, Collector, Switch as Answered, _Source 
 from ofqos.exporter.families import FAMILIES, OWN  # noqa: E402
 from ofqos.exporter.lines import escaped, rate_text  # noqa: E402
 from ofqos.exporter.service import Own  # noqa: E402
+from ofqos.replies import parse_dump  # noqa: E402
 from ofqos.switches import Switches  # noqa: E402
+from ofqos.wire import QOS_DUMP  # noqa: E402
 from support.manyqueues import ManyQueues  # noqa: E402
 
 SURE = Limits(seconds=30, probe=30)
@@ -130,7 +132,7 @@ def test_many_queues():
     assert value(found, 'ofqos_queue_promise_kept_ratio', queue='11') == pytest.approx(1 - 10 / 10_000_010, abs=1e-6)
     assert value(found, 'ofqos_port_speed_bytes_per_second', port='3') == 125_000_000
     assert value(found, 'ofqos_up', dp='0000000000000001') == 1
-    assert len(snapshot.switches[0].queues.entries()) == 100 and len(snapshot.switches[0].queues.served()) == 50
+    assert len(parse_dump(snapshot.switches[0].models[True, QOS_DUMP])) == 100
 
 
 def test_what_changes_is_seen():

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenConfig's models: dpctl --openconfig and the exporter write the same document, and nothing that the models
-haven't."""
+"""OpenConfig's models: the document has nothing that the models haven't, and the exporter's is that of dpctl --openconfig."""
+import asyncio
 import json
 import os
 import shutil
+import struct
 import sys
 
 import pytest
@@ -17,8 +18,9 @@ from support.wait import until  # noqa: E402
 
 sys.path.insert(0, app.PACKAGE)
 
-from ofqos.openconfig import openconfig  # noqa: E402
-from ofqos.ports import Port, PortCounters  # noqa: E402
+from ofqos import dpctl, wire  # noqa: E402
+from ofqos.exporter.openconfig import OpenConfig  # noqa: E402
+from ofqos.ports import PORT_DESC, PORT_STATS  # noqa: E402
 from ofqos.replies import Counters, Entry  # noqa: E402
 from ofqos.request import Request  # noqa: E402
 
@@ -103,8 +105,19 @@ def made(text, parent=0, **counters):
     return Entry(Request.from_text(kind, f'cmd=add,port=1,{words}'), parent, Counters(**{**zero, **counters}))
 
 
-PORTS = {1: Port(1, 'eth1', '02:00:00:00:00:01', 0, 0, 10 ** 9), 2: Port(2, 'eth2', '02:00:00:00:00:02', 1, 1, 0)}
-TOTALS = [PortCounters(1, 1 << 63, 2, 3, 4, 5, 6, 7, 8, 9)]
+PORTS = b''.join(struct.pack('!I4x6s2x16sIIIIIIII', number, bytes([2, 0, 0, 0, 0, number]), b'eth%d' % number, down, down,
+                             0, 0, 0, 0, speed, speed) for number, down, speed in ((1, 0, 1_000_000), (2, 1, 0)))
+TOTALS = struct.pack('!I4x12QII', 1, 1 << 63, *range(2, 13), 1, 1)
+
+
+def asked(answers):
+    """The document of a switch that answers so"""
+    return json.loads(asyncio.run(OpenConfig(topo.binary('utils/dpctl/dpctl')).document(answers)))
+
+
+def openconfig(ports, totals, entries):
+    return asked({(False, PORT_DESC): ports, (False, PORT_STATS): totals,
+                  (True, wire.QOS_DUMP): b''.join(entry.encode() for entry in entries)})
 
 
 def test_a_tree():
@@ -133,17 +146,29 @@ def test_a_tree():
 
 def test_other_kinds():
     hfsc = [made('hfsc default=0'), made('hfsc class=0,ls=1gbit,ul=1gbit'), made('hfsc class=1,rt=5mbit,ul=9mbit')]
-    document = checked(openconfig(PORTS, [], hfsc))
+    document = checked(openconfig(PORTS, b'', hfsc))
     scheduler = document['openconfig-qos:qos']['scheduler-policies']['scheduler-policy'][0]['schedulers']['scheduler'][0]
     assert scheduler['two-rate-three-color']['state'] == {'cir': '5000000', 'pir': '9000000'}
-    drr = checked(openconfig(PORTS, [], [made('drr default=0'), made('drr class=4,quantum=3000')]))
+    drr = checked(openconfig(PORTS, b'', [made('drr default=0'), made('drr class=4,quantum=3000')]))
     scheduler, = drr['openconfig-qos:qos']['scheduler-policies']['scheduler-policy'][0]['schedulers']['scheduler']
     assert scheduler['inputs']['input'][0]['state']['weight'] == '3000' and 'type' not in scheduler['state']
-    alone = checked(openconfig(PORTS, [], [made('fq_codel limit=1000')]))['openconfig-qos:qos']
+    alone = checked(openconfig(PORTS, b'', [made('fq_codel limit=1000')]))['openconfig-qos:qos']
     assert [q['name'] for q in alone['queues']['queue']] == ['port'] and alone['scheduler-policies']['scheduler-policy'] == []
-    entering = checked(openconfig(PORTS, [], [made('htb class=0,rate=1mbit,direction=in'),
+    entering = checked(openconfig(PORTS, b'', [made('htb class=0,rate=1mbit,direction=in'),
                                           made('htb class=7,rate=1mbit,direction=in')]))
     assert 'output' not in entering['openconfig-qos:qos']['interfaces']['interface'][0]
+
+
+def test_switches_that_have_no_queues_or_talk_nonsense():
+    other = checked(asked({(False, PORT_DESC): PORTS, (False, PORT_STATS): TOTALS}))    # another maker's
+    assert len(other['openconfig-interfaces:interfaces']['interface']) == 2
+    assert other['openconfig-qos:qos']['queues'] == {'queue': []}
+    with pytest.raises(dpctl.Failed, match='malformed'):
+        asked({(True, wire.QOS_DUMP): bytes(71)})
+    with pytest.raises(dpctl.Failed, match='not installed here'):
+        none = OpenConfig()
+        none.path = ''
+        asyncio.run(none.document({}))
 
 
 def test_many_queues_take_no_square_of_time():
@@ -174,7 +199,7 @@ def test_dpctl_and_the_exporter_say_the_same():
         assert [i['interface-id'] for i in one['openconfig-qos:qos']['interfaces']['interface']] == ['p1']
         assert switch.dpctl('qos-show', '--openconfig', 'class=3', check=False).returncode == 2
         assert switch.dpctl('features', '--openconfig', check=False).returncode == 2
-        with Exporter(switch.address) as exporter:
+        with Exporter('--dpctl', topo.binary('utils/dpctl/dpctl'), switch.address) as exporter:
             wanted = until(lambda: json.loads(exporter.get('/openconfig/')[2])['switches'])
             assert wanted == [switch.dpid]
             status, kind, text = exporter.get(f'/openconfig/{switch.dpid}')

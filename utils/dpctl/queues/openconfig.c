@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports and queues in OpenConfig's models openconfig-interfaces and openconfig-qos, as JSON (RFC 7951):
- * docs/how-to/openconfig.md says what is what.  controllers/python/ofqos/openconfig.py writes the same. */
+ * docs/how-to/openconfig.md says what is what.  ofqos-exporter shows what this writes. */
 #include <core/ask.h>
 #include <core/ports.h>
 #include <core/say.h>

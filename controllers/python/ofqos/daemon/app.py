@@ -17,6 +17,7 @@ from ..door import Door
 from ..ending import end
 from ..events import Printer
 from ..exporter.collect import Collector
+from ..exporter.openconfig import OpenConfig
 from ..exporter.service import Exporter, Own
 from ..guard import Guard
 from ..history.recorder import Recorder
@@ -164,7 +165,7 @@ class Daemon:
         own = Own()
         self.counts = Counts(own.registry, self.switches, lambda: self.alerts.lost if self.alerts else 0)
         collector = Collector(self.switches, self.set.metrics.timeout, self.set.metrics.max_age, own.collected)
-        Exporter(self.http, collector, own, self.guard)
+        Exporter(self.http, collector, own, OpenConfig(self.set.dpctl), self.guard)
         self.ends.append(collector.stop)
 
     # ------------------------------------------------------------------ what happens

@@ -59,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
                       help='for which an answer is good for other scrapers (%(default)s)')
     made.add_argument('--token-file', metavar='FILE',
                       help='tokens of scrapers, one a line; nobody else may read it')
+    made.add_argument('--dpctl', metavar='PATH', help='where dpctl is, which writes /openconfig/ (default: $OFQOS_DPCTL, the PATH)')
     made.add_argument('--once', action='store_true', help='print the metrics, and end')
     web = made.add_argument_group('TLS for scrapers', 'with --ca-cert a certificate is as good as a token')
     add_tls_options(web)
@@ -88,6 +89,7 @@ async def _once(switches: Switches, collector: Collector, seconds: float) -> int
 async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     # --once needs neither prometheus-client nor aiohttp
     from ..httpserver import HttpServer, HttpSettings   # pylint: disable=import-outside-toplevel
+    from .openconfig import OpenConfig                  # pylint: disable=import-outside-toplevel
     from .service import Exporter, Own                  # pylint: disable=import-outside-toplevel
     over = told()
     own = Own()
@@ -95,7 +97,7 @@ async def _serve(args: argparse.Namespace, switches: Switches) -> int:
     guard = Guard(args.token_file) if args.token_file else None
     tls = context(args.certificate, args.private_key, args.ca_cert, True)
     http = HttpServer(HttpSettings(tls, 32, 8, seconds=args.timeout + 26, name='ofqos-exporter'))
-    served = Exporter(http, collector, own, guard)
+    served = Exporter(http, collector, own, OpenConfig(args.dpctl), guard)
     http.route('GET', '/', served.page)
     async with switches:
         host, port = parse_place(args.listen, '--listen')

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Asks all switches at once; who scrapes at the same time gets the same answers.
 
-`Snapshot.switches` is what the last collection found, as Python objects: for the metrics, and for OpenConfig."""
+`Snapshot.switches` is what the last collection found: for the metrics, and for OpenConfig."""
 from __future__ import annotations
 
 import asyncio
@@ -19,7 +19,7 @@ from ..errors import Away
 from ..ports import PORT_DESC, PORT_STATS, Port, PortCounters, parse_port_counters, parse_ports
 from ..replies import parse_counters
 from ..switches import Switches
-from . import standard
+from . import openconfig, standard
 from .families import FAMILIES
 from .lines import Lines, label
 from .queues import Queues, put_histograms, put_latency, put_plain
@@ -52,7 +52,8 @@ class Switch:
     port_counters: List[PortCounters] = field(default_factory=list)
     status: Mapping[str, str] = field(default_factory=dict)
     counters: Mapping[str, int] = field(default_factory=dict)
-    queues: Optional[Queues] = None             # .entries() and .served() are the package's own
+    queues: Optional[Queues] = None
+    models: Mapping[Tuple[bool, int], bytes] = field(default_factory=dict)      # the answers that OpenConfig's models show
     faults: List[str] = field(default_factory=list)     # of its answers: what could not be read
     texts: Mapping[str, bytes] = field(default_factory=dict)    # metric -> its samples
 
@@ -125,6 +126,7 @@ class _Source:
         except Away as e:
             return self.away(str(e))
         found.seconds, found.size = time.monotonic() - began, sum(map(len, answers.values()))
+        found.models = {key: data for key, data in answers.items() if key in openconfig.DATA}
         lines.put('up', 1, address=self.address)
         lines.put('answer_seconds', f'{found.seconds:.6f}', address=self.address)
         lines.put('answer_bytes', found.size, address=self.address)

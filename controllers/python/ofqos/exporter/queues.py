@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from .. import table
 from ..ports import whole
-from ..replies import BOUNDS_US, Entry, Histograms, Latency, Served, parse_dump, parse_histograms, parse_latency, parse_service
+from ..replies import BOUNDS_US, Histograms, Latency, parse_histograms, parse_latency
 from ..request import decode_params
 from ..units import Curve
 from .bulk import Column, Known, Pick, Values, having, pick, shape_of
@@ -136,7 +136,6 @@ class Queues:
 
     def __init__(self, dp: str) -> None:
         self.dp = dp
-        self.dump, self.service = b'', b''
         self.bands: Set[int] = set()            # ports whose queues a dump does not list
         self._ports: Any = None
         self._dump: Optional[Known] = None
@@ -146,16 +145,8 @@ class Queues:
         self._n: Values = ()
         self._s: Values = ()
 
-    def entries(self) -> List[Entry]:
-        """Schedulers and classes as they were last told"""
-        return parse_dump(self.dump)
-
-    def served(self) -> List[Served]:
-        return parse_service(self.service)
-
     def take(self, dump: bytes, service: bytes, names: Mapping[int, str], speeds: Mapping[int, int]) -> None:
         """The newest replies.  ValueError: they can't be read; then there are no queues."""
-        self.dump, self.service = dump, service
         ports = names, speeds
         if not (self._dump and self._dump.same(dump) and self._service and self._service.same(service)
                 and self._ports == ports):

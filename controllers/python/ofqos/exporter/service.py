@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, PlatformCollect
 from prometheus_client import exposition
 
 from .. import __version__
+from ..dpctl import Failed
 from ..guard import Guard
 from ..httpserver import Denied, HttpServer, address, answer, bearer, peer_certificate, problem
-from ..openconfig import openconfig
 from .collect import Busy, Collector, Snapshot
+from .openconfig import OpenConfig
 
 PAGE = """<!doctype html><title>ofqos-exporter</title>
 <h1>ofqos-exporter</h1><p><a href="/metrics">Metrics</a> of {up} switches of {all}.</p>
@@ -51,8 +52,8 @@ Run = Callable[[web.Request, Snapshot], Awaitable[web.StreamResponse]]
 class Exporter:
     """/metrics and /openconfig/ at an HTTP server.  Without a guard and without certificates whoever reaches it may read."""
 
-    def __init__(self, http: HttpServer, collector: Collector, own: Own, guard: Optional[Guard] = None) -> None:
-        self.http, self.collector, self.own, self.guard = http, collector, own, guard
+    def __init__(self, http: HttpServer, collector: Collector, own: Own, models: OpenConfig, guard: Optional[Guard] = None) -> None:
+        self.http, self.collector, self.own, self.models, self.guard = http, collector, own, models, guard
         for path, run in (('/metrics', self.metrics), ('/openconfig/{dp:.*}', self.openconfig)):
             http.route('GET', path, partial(self.answered, run))
 
@@ -103,7 +104,6 @@ class Exporter:
         if found is None:
             return problem(404, 'switch', 'no such switch is connected; /openconfig/ tells which are')
         try:
-            entries = found.queues.entries() if found.queues else []
-        except ValueError as e:
-            return problem(502, 'switch', f'the switch tells of what this program does not know: {e}')
-        return answer(openconfig(found.ports, found.port_counters, entries), kind='application/yang-data+json')
+            return answer(await self.models.document(found.models), kind='application/yang-data+json')
+        except Failed as e:
+            return problem(502 if self.models.path else 503, 'dpctl', str(e))
