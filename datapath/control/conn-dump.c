@@ -113,7 +113,8 @@ struct dump_shared {
     struct channel *ch;
     unsigned refs;
     struct of_wr w;
-    conn_dump_next next;
+    conn_dump_next next; /* NULL: each element has the length `each` */
+    size_t each;
 };
 
 /* One connection's. */
@@ -132,7 +133,7 @@ encoded_step(struct conn_dump *d, void *ctx)
     const struct of_wr *w = &e->of->w;
     for (int i = 0; i < SKIP_A_STEP && e->at < w->len; i++) {
         struct of_bytes left = {w->buf + e->at, w->len - e->at};
-        left.n = e->of->next(left);
+        left.n = e->of->next ? e->of->next(left) : e->of->each;
         e->at += left.n;
         if (e->sees && !e->sees(e->ctx, left))
             continue;
@@ -200,7 +201,7 @@ dump_shared_new(struct channel *ch, struct of_wr *w, conn_dump_next next, struct
         of_wr_free(w);
         return full ? OF_BAD_REQUEST(MULTIPART_BUFFER_OVERFLOW) : -ENOMEM;
     }
-    *s = (struct dump_shared){ch, 1, *w, next};
+    *s = (struct dump_shared){ch, 1, *w, next, 0};
     ch->encoded_total += w->cap;
     *out = s;
     return 0;
@@ -221,16 +222,31 @@ conn_dump_shared(struct conn *c, const struct of_msg *request, struct dump_share
     return conn_dump(c, request, encoded_step, encoded_done, e);
 }
 
+static int
+dump_alone(struct conn *c, const struct of_msg *request, struct of_wr *w, conn_dump_next next,
+           size_t each)
+{
+    struct dump_shared *s = NULL;
+    int err = dump_shared_new(c->ch, w, next, &s);
+    if (err)
+        return err;
+    s->each = each;
+    err = conn_dump_shared(c, request, s, NULL, NULL, NULL);
+    dump_shared_put(s);
+    return err;
+}
+
 int
 conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
                   conn_dump_next next)
 {
-    struct dump_shared *s = NULL;
-    int err = dump_shared_new(c->ch, w, next, &s);
-    if (!err)
-        err = conn_dump_shared(c, request, s, NULL, NULL, NULL);
-    dump_shared_put(s);
-    return err;
+    return dump_alone(c, request, w, next, 0);
+}
+
+int
+conn_dump_fixed(struct conn *c, const struct of_msg *request, struct of_wr *w, size_t each)
+{
+    return dump_alone(c, request, w, NULL, each);
 }
 
 /* ------------------------------------------------------------------ sending them */

@@ -65,18 +65,6 @@ put_queue(void *ctx, const struct latency_view *v)
     put_figures(w, &v->delay);
 }
 
-static int
-collect_figures(struct answer *a)
-{
-    return each_queue(a, put_queue);
-}
-
-static size_t
-figures_len(struct of_bytes left)
-{
-    return OFP_LATENCY_LEN;
-}
-
 static void
 put_histograms(void *ctx, const struct latency_view *v)
 {
@@ -94,18 +82,6 @@ put_histograms(void *ctx, const struct latency_view *v)
     for (unsigned k = 0; k < 2; k++)
         for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++)
             of_wr64(w, all[k]->n[i]);
-}
-
-static int
-collect_histograms(struct answer *a)
-{
-    return each_queue(a, put_histograms);
-}
-
-static size_t
-histograms_len(struct of_bytes left)
-{
-    return OFP_HISTOGRAMS_LEN;
 }
 
 /* ------------------------------------------------------------------ one by one */
@@ -128,7 +104,7 @@ put_round_trip(void *ctx, const struct latency_round_trip *r)
 }
 
 static int
-collect_round_trips(struct answer *a)
+each_round_trip(struct answer *a)
 {
     struct latency *store = sw_latency(a->sw);
     uint64_t after = of_get64(a->asked.p + 8);
@@ -136,53 +112,41 @@ collect_round_trips(struct answer *a)
     return store ? latency_recent(store, a->port_no, a->class_id, after, put_round_trip, a) : 0;
 }
 
-static size_t
-round_trip_len(struct of_bytes left)
-{
-    return OFP_ROUND_TRIP_LEN;
-}
-
 /* ------------------------------------------------------------------ requests */
 
-static int
-answer(struct sw *sw, struct conn *c, const struct of_msg *m, int collect(struct answer *a),
-       size_t entry_len(struct of_bytes left))
-{
-    const struct of_bytes asked = ((const struct of_mp_experimenter *)m->body)->data;
-    struct answer a = {.sw = sw,
-                       .slice = sw_slice_of(c),
-                       .w = of_wr_grow(64u << 20),
-                       .asked = asked,
-                       .port_no = of_get32(asked.p),
-                       .class_id = of_get32(asked.p + 4)};
-    struct qos_error e = {0};
-    if (a.port_no != OFPP_ANY && !sw_ports_find(sw, a.port_no)) {
-        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)a.port_no);
-        return sw_qos_refuse(c, m, &e);
-    }
-    e.err = collect(&a);
-    if (!e.err)
-        return conn_dump_encoded(c, m, &a.w, entry_len);
-    of_wr_free(&a.w);
-    return sw_qos_refuse(c, m, &e);
-}
+static const struct kind {
+    uint32_t exp_type;
+    size_t len;       /* of an entry, bytes */
+    latency_fn *each; /* of the queues; NULL: round trips */
+} kinds[] = {
+    {OFP_EXP_QOS_LATENCY, OFP_LATENCY_LEN, put_queue},
+    {OFP_EXP_HISTOGRAMS, OFP_HISTOGRAMS_LEN, put_histograms},
+    {OFP_EXP_ROUND_TRIPS, OFP_ROUND_TRIP_LEN, NULL},
+};
 
 static int
 handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
-    return answer(sw, c, m, collect_figures, figures_len);
-}
-
-static int
-handle_histograms(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    return answer(sw, c, m, collect_histograms, histograms_len);
-}
-
-static int
-handle_round_trips(struct sw *sw, struct conn *c, const struct of_msg *m)
-{
-    return answer(sw, c, m, collect_round_trips, round_trip_len);
+    const struct of_mp_experimenter *body = m->body;
+    const struct kind *kind = kinds;
+    struct answer a = {.sw = sw,
+                       .slice = sw_slice_of(c),
+                       .w = of_wr_grow(64u << 20),
+                       .asked = body->data,
+                       .port_no = of_get32(body->data.p),
+                       .class_id = of_get32(body->data.p + 4)};
+    struct qos_error e = {0};
+    while (kind->exp_type != body->exp_type)
+        kind++;
+    if (a.port_no != OFPP_ANY && !sw_ports_find(sw, a.port_no)) {
+        qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)a.port_no);
+        return sw_qos_refuse(c, m, &e);
+    }
+    e.err = kind->each ? each_queue(&a, kind->each) : each_round_trip(&a);
+    if (!e.err)
+        return conn_dump_fixed(c, m, &a.w, kind->len);
+    of_wr_free(&a.w);
+    return sw_qos_refuse(c, m, &e);
 }
 
 const struct request request_qos_latency = {.access = ACCESS_READ,
@@ -199,11 +163,11 @@ const struct request request_histograms = {.access = ACCESS_READ,
                                            .blocks = true,
                                            .least = 8,
                                            .most = 8,
-                                           .run = handle_histograms};
+                                           .run = handle_latency};
 
 const struct request request_round_trips = {.access = ACCESS_READ,
                                             .slice = may_ask_queues,
                                             .needs = QUEUES,
                                             .least = 16,
                                             .most = 16,
-                                            .run = handle_round_trips};
+                                            .run = handle_latency};

@@ -27,12 +27,6 @@ put_tin(void *ctx, uint32_t port_no, enum qos_direction dir, uint32_t class_id, 
     of_wr_add(w, 4);
 }
 
-static size_t
-entry_len(struct of_bytes left)
-{
-    return OFP_TIN_LEN;
-}
-
 static int
 handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -40,7 +34,7 @@ handle_tins(struct sw *sw, struct conn *c, const struct of_msg *m)
     struct qos_error e = {0};
     int err = qos_each_tin(sw->qos, put_tin, &d, &e);
     if (!err)
-        return conn_dump_encoded(c, m, &d.w, entry_len);
+        return conn_dump_fixed(c, m, &d.w, OFP_TIN_LEN);
     of_wr_free(&d.w);
     e.err = err;
     return sw_qos_refuse(c, m, &e);

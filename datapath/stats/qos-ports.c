@@ -10,18 +10,12 @@ put(void *ctx, const struct qos_tree *t)
         qos_tree_encode(&d->w, t);
 }
 
-static size_t
-tree_len(struct of_bytes left)
-{
-    return QOS_TREE_LEN;
-}
-
 static int
 handle_qos_ports(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct sliced_dump d = {sw_slice_of(c), of_wr_grow(1u << 20)};
     qos_each_tree(sw->qos, put, &d);
-    return conn_dump_encoded(c, m, &d.w, tree_len);
+    return conn_dump_fixed(c, m, &d.w, QOS_TREE_LEN);
 }
 
 const struct request request_qos_ports = {

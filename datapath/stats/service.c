@@ -41,12 +41,6 @@ put_class(void *ctx, uint32_t port_no, const struct service_class *c)
     of_wr64(w, c->below_us);
 }
 
-static size_t
-entry_len(struct of_bytes left)
-{
-    return OFP_SERVICE_LEN;
-}
-
 static int
 handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
@@ -55,7 +49,7 @@ handle_service(struct sw *sw, struct conn *c, const struct of_msg *m)
     if (err)
         return err;
     sw_service_each(sw, put_class, &d);
-    return conn_dump_encoded(c, m, &d.w, entry_len);
+    return conn_dump_fixed(c, m, &d.w, OFP_SERVICE_LEN);
 }
 
 const struct request request_service = {.access = ACCESS_READ,

@@ -169,6 +169,8 @@ size_t conn_dump_len16(struct of_bytes left); /* where elements begin with their
 size_t conn_dump_tagged(struct of_bytes left);
 int conn_dump_encoded(struct conn *c, const struct of_msg *request, struct of_wr *w,
                       conn_dump_next next);
+/* Where each has this length. */
+int conn_dump_fixed(struct conn *c, const struct of_msg *request, struct of_wr *w, size_t each);
 
 /* The same for several connections.  dump_shared_new takes w over in the same way; its caller owns a
  * reference. */
