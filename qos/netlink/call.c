@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <linux/netlink.h>
+#include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -100,6 +101,26 @@ netlink_tc_message(int type, int flags, const struct tcmsg *tc)
         return NULL;
     }
     return msg;
+}
+
+struct nl_msg *
+netlink_kind_message(int type, int flags, const struct tcmsg *tc, const char *kind)
+{
+    struct nl_msg *msg = netlink_tc_message(type, flags, tc);
+    if (msg && nla_put_string(msg, TCA_KIND, kind)) {
+        nlmsg_free(msg);
+        return NULL;
+    }
+    return msg;
+}
+
+/* The kernel knows it by its place. */
+struct nl_msg *
+netlink_clsact_message(int type, int flags, int ifindex)
+{
+    const struct tcmsg tc = {
+        .tcm_ifindex = ifindex, .tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0), .tcm_parent = TC_H_CLSACT};
+    return netlink_kind_message(type, flags, &tc, "clsact");
 }
 
 struct call {

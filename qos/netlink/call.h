@@ -36,6 +36,10 @@ int netlink_error(int nle);
 
 /* A message about a qdisc, class or filter; NULL: no memory. */
 struct nl_msg *netlink_tc_message(int type, int flags, const struct tcmsg *tc);
+/* With its kind, such as "u32". */
+struct nl_msg *netlink_kind_message(int type, int flags, const struct tcmsg *tc, const char *kind);
+/* About clsact. */
+struct nl_msg *netlink_clsact_message(int type, int flags, int ifindex);
 
 /* Called for each message of the answer. */
 typedef void netlink_fn(void *ctx, struct nl_msg *msg);

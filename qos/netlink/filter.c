@@ -94,11 +94,10 @@ filter_message(int ifindex, uint32_t qdisc, uint32_t handle, uint32_t class, boo
 {
     const struct tcmsg tc = head_of(ifindex, qdisc, handle);
     struct nl_msg *msg =
-        netlink_tc_message(RTM_NEWTFILTER, handle ? 0 : NLM_F_CREATE | NLM_F_EXCL, &tc);
+        netlink_kind_message(RTM_NEWTFILTER, handle ? 0 : NLM_F_CREATE | NLM_F_EXCL, &tc, KIND);
     struct nlattr *options = NULL;
-    if (msg &&
-        (nla_put_string(msg, TCA_KIND, KIND) || !(options = nla_nest_start(msg, TCA_OPTIONS)) ||
-         nla_put_u32(msg, TCA_U32_CLASSID, class) || (!handle && put_keys(msg, never)))) {
+    if (msg && (!(options = nla_nest_start(msg, TCA_OPTIONS)) ||
+                nla_put_u32(msg, TCA_U32_CLASSID, class) || (!handle && put_keys(msg, never)))) {
         nlmsg_free(msg);
         return NULL;
     }

@@ -29,21 +29,6 @@ filter_head(int ifindex)
     return tc;
 }
 
-/* The kernel knows the qdisc by its place; another program's may be there. */
-static int
-add_clsact(struct netlink *nl, int ifindex, struct netlink_refusal *why)
-{
-    struct tcmsg tc = head_of(ifindex, TC_H_CLSACT);
-    tc.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
-    struct nl_msg *msg = netlink_tc_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, &tc);
-    if (msg && nla_put_string(msg, TCA_KIND, "clsact")) {
-        nlmsg_free(msg);
-        msg = NULL;
-    }
-    int err = netlink_call(nl, msg, NULL, NULL, why);
-    return err == -EEXIST ? 0 : err;
-}
-
 static int
 put_action(struct nl_msg *msg, int to)
 {
@@ -66,11 +51,11 @@ filter_message(int from, int to)
 {
     const struct tc_u32_sel all = {.flags = TC_U32_TERMINAL};
     const struct tcmsg tc = filter_head(from);
-    struct nl_msg *msg = netlink_tc_message(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &tc);
+    struct nl_msg *msg =
+        netlink_kind_message(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &tc, "u32");
     struct nlattr *options = NULL;
-    if (msg &&
-        (nla_put_string(msg, TCA_KIND, "u32") || !(options = nla_nest_start(msg, TCA_OPTIONS)) ||
-         nla_put(msg, TCA_U32_SEL, sizeof all, &all) || put_action(msg, to))) {
+    if (msg && (!(options = nla_nest_start(msg, TCA_OPTIONS)) ||
+                nla_put(msg, TCA_U32_SEL, sizeof all, &all) || put_action(msg, to))) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -82,8 +67,13 @@ filter_message(int from, int to)
 int
 netlink_redirect_set(struct netlink *nl, int from, int to, struct netlink_refusal *why)
 {
-    int err = add_clsact(nl, from, why);
-    return err ? err : netlink_call(nl, filter_message(from, to), NULL, NULL, why);
+    int err = netlink_call(
+        nl, netlink_clsact_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, from), NULL, NULL, why);
+    return err && err != -EEXIST /* another program's is as good */ ? err
+                                                                    : netlink_call(
+                                                                          nl,
+                                                                          filter_message(from, to),
+                                                                          NULL, NULL, why);
 }
 
 /* *to: the interface that the filter's first action redirects to; 0: it is gone.  False: it is no such action. */
@@ -149,13 +139,11 @@ netlink_redirect_del(struct netlink *nl, int from)
 {
     struct found found = {.ifindex = from};
     const struct tcmsg filter = filter_head(from);
-    struct tcmsg clsact = head_of(from, TC_H_CLSACT);
     int err = look(nl, INGRESS, &found);
     if (err || !found.ours)
         return err == -EINVAL ? 0 : err;
     err = netlink_call(nl, netlink_tc_message(RTM_DELTFILTER, 0, &filter), NULL, NULL, NULL);
     if (err || found.others || look(nl, EGRESS, &found) || found.others)
         return err;
-    clsact.tcm_handle = TC_H_MAKE(TC_H_CLSACT, 0);
-    return netlink_call(nl, netlink_tc_message(RTM_DELQDISC, 0, &clsact), NULL, NULL, NULL);
+    return netlink_call(nl, netlink_clsact_message(RTM_DELQDISC, 0, from), NULL, NULL, NULL);
 }

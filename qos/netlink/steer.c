@@ -109,11 +109,10 @@ static struct nl_msg *
 filter_message(int ifindex, uint32_t band, uint32_t handle)
 {
     const struct tcmsg tc = head_of(ifindex, band, handle);
-    struct nl_msg *msg = netlink_tc_message(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &tc);
+    struct nl_msg *msg = netlink_kind_message(RTM_NEWTFILTER, NLM_F_CREATE | NLM_F_EXCL, &tc, KIND);
     struct nlattr *options;
-    if (msg &&
-        (nla_put_string(msg, TCA_KIND, KIND) || !(options = nla_nest_start(msg, TCA_OPTIONS)) ||
-         put_matches(msg, band) || put_action(msg, band))) {
+    if (msg && (!(options = nla_nest_start(msg, TCA_OPTIONS)) || put_matches(msg, band) ||
+                put_action(msg, band))) {
         nlmsg_free(msg);
         return NULL;
     }
@@ -179,19 +178,6 @@ netlink_steer_get(struct netlink *nl, int ifindex, uint32_t band, bool *there,
 
 /* ------------------------------------------------------------------ making, removing */
 
-static struct nl_msg *
-clsact_message(int type, int flags, int ifindex)
-{
-    const struct tcmsg tc = {
-        .tcm_ifindex = ifindex, .tcm_handle = CLSACT, .tcm_parent = TC_H_CLSACT};
-    struct nl_msg *msg = netlink_tc_message(type, flags, &tc);
-    if (msg && nla_put_string(msg, TCA_KIND, "clsact")) {
-        nlmsg_free(msg);
-        return NULL;
-    }
-    return msg;
-}
-
 int
 netlink_steer_add(struct netlink *nl, int ifindex, uint32_t band, struct netlink_refusal *why)
 {
@@ -206,15 +192,15 @@ netlink_steer_add(struct netlink *nl, int ifindex, uint32_t band, struct netlink
     err = err ? err : look(nl, ifindex, INGRESS, &there, why);
     if (err || there.band[band])
         return err;
-    err = netlink_call(nl, clsact_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex), NULL,
-                       NULL, why);
+    err = netlink_call(nl, netlink_clsact_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, ifindex),
+                       NULL, NULL, why);
     if (err && err != -EEXIST)
         return err;
     bool made = !err;
     err = netlink_call(nl, filter_message(ifindex, band, made || there.made ? HANDLE_MADE : HANDLE),
                        NULL, NULL, why);
     if (err && made)
-        netlink_call(nl, clsact_message(RTM_DELQDISC, 0, ifindex), NULL, NULL, NULL);
+        netlink_call(nl, netlink_clsact_message(RTM_DELQDISC, 0, ifindex), NULL, NULL, NULL);
     return err;
 }
 
@@ -222,12 +208,7 @@ static void
 delete_filter(struct netlink *nl, int ifindex, uint32_t band)
 {
     const struct tcmsg tc = head_of(ifindex, band, 0); /* and what keeps it */
-    struct nl_msg *msg = netlink_tc_message(RTM_DELTFILTER, 0, &tc);
-    if (msg && nla_put_string(msg, TCA_KIND, KIND)) {
-        nlmsg_free(msg);
-        return;
-    }
-    netlink_call(nl, msg, NULL, NULL, NULL);
+    netlink_call(nl, netlink_kind_message(RTM_DELTFILTER, 0, &tc, KIND), NULL, NULL, NULL);
 }
 
 void
@@ -242,5 +223,5 @@ netlink_steer_del(struct netlink *nl, int ifindex, uint32_t band)
     }
     if (there.made && !look(nl, ifindex, EGRESS, &left, NULL) &&
         !look(nl, ifindex, INGRESS, &left, NULL) && !left.band[0] && !left.others)
-        netlink_call(nl, clsact_message(RTM_DELQDISC, 0, ifindex), NULL, NULL, NULL);
+        netlink_call(nl, netlink_clsact_message(RTM_DELQDISC, 0, ifindex), NULL, NULL, NULL);
 }
