@@ -43,9 +43,6 @@ bool of_span_is(struct of_span s, const char *text);
 /* One of the other names of `name`? */
 bool of_span_is_alias(struct of_span s, const struct of_alias *aliases, const char *name);
 
-/* Puts a sentence into p->why.  Returns -EINVAL. */
-__attribute__((format(printf, 2, 3))) int of_parse_wrong(struct of_parse *p, const char *fmt, ...);
-
 /* Appends to the sentence. */
 __attribute__((format(printf, 2, 3))) void of_parse_more(struct of_parse *p, const char *fmt, ...);
 

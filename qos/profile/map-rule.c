@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <qos/wire/entry.h>
-#include <stdarg.h>
 #include <stdio.h>
 
 #define FLOWS_MAX  1024 /* of one rule */
@@ -42,15 +41,6 @@ struct rule {
 };
 
 /* Functions return 0, -ENOMEM, or -EINVAL with a sentence in p->why. */
-__attribute__((format(printf, 2, 3))) static int
-bad_rule(struct rule *r, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(r->p->why, sizeof r->p->why, fmt, ap);
-    va_end(ap);
-    return -EINVAL;
-}
 
 /* ------------------------------------------------------------------------- keys */
 
@@ -59,7 +49,8 @@ take_number(struct rule *r, const char *key, const char *value, uint64_t max, ui
 {
     unsigned long low, high;
     if (!qos_map_range(value, max, &low, &high) || low != high)
-        return bad_rule(r, "%s must be a number up to %" PRIu64 ", not '%.40s'", key, max, value);
+        return of_parse_wrong(r->p, "%s must be a number up to %" PRIu64 ", not '%.40s'", key, max,
+                              value);
     *out = low;
     return 0;
 }
@@ -69,7 +60,7 @@ take_queue(struct rule *r, const char *key, const char *value)
 {
     uint64_t queue = 0;
     if (r->has_queue)
-        return bad_rule(r, "queue= is given twice; a rule has one queue");
+        return of_parse_wrong(r->p, "queue= is given twice; a rule has one queue");
     r->has_queue = true;
     int err = take_number(r, key, value, QOS_CLASS_MAX, &queue);
     r->does.queue = (uint32_t)queue;
@@ -81,13 +72,14 @@ take_remark(struct rule *r, const char *key, const char *value)
 {
     unsigned long dscp, high;
     if (r->does.dscp >= 0)
-        return bad_rule(r, "remark= is given twice; a packet has one DSCP");
+        return of_parse_wrong(r->p, "remark= is given twice; a packet has one DSCP");
     if (!qos_map_find_name(qos_map_dscps, value, &dscp) &&
         (!qos_map_range(value, DSCPS - 1, &dscp, &high) || dscp != high))
-        return bad_rule(r,
-                        "remark must be ef, va, le, be, cs0 to cs7, af11 to af43 or a number up to "
-                        "63, not '%.40s'",
-                        value);
+        return of_parse_wrong(
+            r->p,
+            "remark must be ef, va, le, be, cs0 to cs7, af11 to af43 or a number up to "
+            "63, not '%.40s'",
+            value);
     r->does.dscp = (int)dscp;
     return 0;
 }
@@ -109,10 +101,11 @@ take_dscp(struct rule *r, const char *key, const char *value)
         return 0;
     }
     if (!qos_map_range(value, DSCPS - 1, &low, &high))
-        return bad_rule(r,
-                        "dscp must be ef, va, le, be, cs0 to cs7, af11 to af43, a number up to 63 "
-                        "or a range such as 8-15, not '%.40s'",
-                        value);
+        return of_parse_wrong(
+            r->p,
+            "dscp must be ef, va, le, be, cs0 to cs7, af11 to af43, a number up to 63 "
+            "or a range such as 8-15, not '%.40s'",
+            value);
     for (; low <= high; low++)
         r->dscp[low] = true;
     return 0;
@@ -131,8 +124,8 @@ take_ecn(struct rule *r, const char *key, const char *value)
     else if (qos_map_find_name(qos_map_ecns, value, &low))
         high = low;
     else if (!qos_map_range(value, ECNS - 1, &low, &high))
-        return bad_rule(
-            r,
+        return of_parse_wrong(
+            r->p,
             "ecn must be yes (ect0, ect1 or ce), no, one of not-ect, ect1, ect0, ce, or "
             "0 to 3, not '%.40s'",
             value);
@@ -147,7 +140,8 @@ take_pcp(struct rule *r, const char *key, const char *value)
     unsigned long low, high;
     r->has_pcp = true;
     if (!qos_map_range(value, PCPS - 1, &low, &high))
-        return bad_rule(r, "pcp must be 0 to 7 or a range such as 4-5, not '%.40s'", value);
+        return of_parse_wrong(r->p, "pcp must be 0 to 7 or a range such as 4-5, not '%.40s'",
+                              value);
     for (; low <= high; low++)
         r->pcp[low] = true;
     return 0;
@@ -158,7 +152,7 @@ take_set_pcp(struct rule *r, const char *key, const char *value)
 {
     uint64_t pcp = 0;
     if (r->does.pcp >= 0)
-        return bad_rule(r, "set_pcp= is given twice; a frame has one PCP");
+        return of_parse_wrong(r->p, "set_pcp= is given twice; a frame has one PCP");
     int err = take_number(r, key, value, PCPS - 1, &pcp);
     r->does.pcp = (int)pcp;
     return err;
@@ -169,7 +163,8 @@ take_in_port(struct rule *r, const char *key, const char *value)
 {
     int err = of_parse_number(r->p, key, value, &of_fmt_PORT, 32, &r->in_port);
     if (!err && (!r->in_port || (r->in_port > OFPP_MAX && r->in_port != OFPP_LOCAL)))
-        return bad_rule(r, "in_port must be the number or name of a port, not '%.40s'", value);
+        return of_parse_wrong(r->p, "in_port must be the number or name of a port, not '%.40s'",
+                              value);
     return err;
 }
 
@@ -177,7 +172,8 @@ static int
 add_range(struct rule *r, uint8_t proto, uint8_t sides, unsigned long low, unsigned long high)
 {
     if (r->n_ranges == RANGES_MAX)
-        return bad_rule(r, "more than %d ports or ranges in one rule; use two rules", RANGES_MAX);
+        return of_parse_wrong(r->p, "more than %d ports or ranges in one rule; use two rules",
+                              RANGES_MAX);
     r->ranges[r->n_ranges++] = (struct range){proto, sides, (uint16_t)low, (uint16_t)high};
     return 0;
 }
@@ -194,8 +190,9 @@ unknown_app(struct rule *r, const char *value)
             at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", at ? ", " : "", a->name);
     }
     if (near.count)
-        return bad_rule(r, "app=%.40s is unknown%s", value, of_near_text(&near, text, sizeof text));
-    return bad_rule(r, "app=%.40s is unknown; use one of %s", value, names);
+        return of_parse_wrong(r->p, "app=%.40s is unknown%s", value,
+                              of_near_text(&near, text, sizeof text));
+    return of_parse_wrong(r->p, "app=%.40s is unknown; use one of %s", value, names);
 }
 
 static int
@@ -223,10 +220,10 @@ take_ports(struct rule *r, const char *key, const char *value)
     while (strncmp(key, proto->name, strcspn(key, "_")))
         proto++;
     if (!qos_map_range(value, UINT16_MAX, &low, &high))
-        return bad_rule(r,
-                        "%s must be a port, 0 to 65535, or a range such as 5000-5010, not "
-                        "'%.40s'",
-                        key, value);
+        return of_parse_wrong(r->p,
+                              "%s must be a port, 0 to 65535, or a range such as 5000-5010, not "
+                              "'%.40s'",
+                              key, value);
     return add_range(r, proto->value, sides, low, high);
 }
 
@@ -236,8 +233,8 @@ take_proto(struct rule *r, const char *key, const char *value)
     unsigned long low, high;
     if (!qos_map_find_name(qos_map_protocols, value, &low) &&
         (!qos_map_range(value, 255, &low, &high) || low != high))
-        return bad_rule(r, "ip_proto must be tcp, udp, sctp or a number up to 255, not '%.40s'",
-                        value);
+        return of_parse_wrong(
+            r->p, "ip_proto must be tcp, udp, sctp or a number up to 255, not '%.40s'", value);
     r->proto = (int)low;
     return 0;
 }
@@ -255,15 +252,16 @@ take_address(struct rule *r, const char *key, const char *value)
     unsigned long bits = v6 ? 128 : 32, most = bits, high;
     if (strlen(value) >= sizeof text || inet_pton(v6 ? AF_INET6 : AF_INET, text, bytes) != 1 ||
         (slash && (!qos_map_range(slash, most, &bits, &high) || bits != high)))
-        return bad_rule(r,
-                        "%s must be an address such as 10.0.0.1, 10.0.0.0/8 or fd00::/64, not "
-                        "'%.60s'",
-                        key, value);
+        return of_parse_wrong(
+            r->p,
+            "%s must be an address such as 10.0.0.1, 10.0.0.0/8 or fd00::/64, not "
+            "'%.60s'",
+            key, value);
     char *to = r->address[!strcmp(key + strlen(key) - 3, "dst")];
     if (*to)
-        return bad_rule(r, "%s is given twice; use a rule for each address", key);
+        return of_parse_wrong(r->p, "%s is given twice; use a rule for each address", key);
     if (r->family[!v6])
-        return bad_rule(r, "src and dst must both be IPv4 or both be IPv6");
+        return of_parse_wrong(r->p, "src and dst must both be IPv4 or both be IPv6");
     r->family[v6] = true;
     r->bits += (unsigned)bits;
     strcpy(to, value);
@@ -293,8 +291,8 @@ qos_map_key_at(size_t i)
 static int
 no_host(struct rule *r, const char *key, const char *value)
 {
-    return bad_rule(
-        r,
+    return of_parse_wrong(
+        r->p,
         "%s=%.60s: addresses of names are learned by dpctl qos-names, which runs as long "
         "as they are wanted",
         key, value);
@@ -307,11 +305,12 @@ unknown_rule_key(struct rule *r, const char *word)
     struct of_near near = of_near(word, strlen(word));
     for (size_t i = 0; i < COUNT(keys); i++)
         of_near_try(&near, keys[i].name);
-    return bad_rule(r, "unknown key %.40s%s", word,
-                    near.count ? of_near_text(&near, text, sizeof text)
-                               : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
-                                 "and sctp), ip_proto, src, dst, in_port, ecn, pcp, prio, remark, "
-                                 "set_pcp");
+    return of_parse_wrong(r->p, "unknown key %.40s%s", word,
+                          near.count
+                              ? of_near_text(&near, text, sizeof text)
+                              : "; a rule takes queue, dscp, app, tcp, tcp_src, tcp_dst (also udp "
+                                "and sctp), ip_proto, src, dst, in_port, ecn, pcp, prio, remark, "
+                                "set_pcp");
 }
 
 static int
@@ -337,7 +336,7 @@ take_rule(struct rule *r, const char *text)
         snprintf(word, sizeof word, "%.*s", (int)n, at);
         at += n;
         if (n >= sizeof word || !(eq = strchr(word, '=')) || eq == word || !eq[1])
-            return bad_rule(r, "'%.40s' is not key=value, such as dscp=ef", word);
+            return of_parse_wrong(r->p, "'%.40s' is not key=value, such as dscp=ef", word);
         *eq = '\0';
         err = take_pair(r, word, eq + 1);
     }
@@ -386,22 +385,27 @@ check_rule(struct rule *r)
     bool any = !r->has_dscp && !r->has_ecn && !r->has_pcp && !r->n_ranges && r->proto < 0 &&
                !r->bits && !r->in_port && !r->family[0] && !r->family[1];
     if (!r->has_queue && r->does.dscp < 0 && r->does.pcp < 0)
-        return bad_rule(r, "the rule has no queue: write queue=10,dscp=ef");
+        return of_parse_wrong(r->p, "the rule has no queue: write queue=10,dscp=ef");
     if (any)
-        return bad_rule(r, "the rule does not say which packets it is for: add dscp=, ecn=, app=, "
-                           "tcp=, udp=, sctp=, ip_proto=, src=, dst=, pcp= or in_port=");
+        return of_parse_wrong(
+            r->p, "the rule does not say which packets it is for: add dscp=, ecn=, app=, "
+                  "tcp=, udp=, sctp=, ip_proto=, src=, dst=, pcp= or in_port=");
     if (is_layer2(r) && r->has_prio && r->prio < 2)
-        return bad_rule(r, "prio must be at least 2 in a rule about frames of any protocol");
+        return of_parse_wrong(r->p,
+                              "prio must be at least 2 in a rule about frames of any protocol");
     if (r->n_ranges && r->proto >= 0)
-        return bad_rule(r, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
+        return of_parse_wrong(
+            r->p, "leave out ip_proto=: tcp=, udp=, sctp= and app= include the protocol");
     if (r->both_ways && r->in_port)
-        return bad_rule(r, "in_port= fits one direction only, a connection has two: use addresses "
-                           "and ports");
+        return of_parse_wrong(
+            r->p, "in_port= fits one direction only, a connection has two: use addresses "
+                  "and ports");
     if (n > FLOWS_MAX)
-        return bad_rule(r,
-                        "the rule needs %zu flows, one for each port, side and address family; the "
-                        "most is %d: name fewer ports",
-                        n, FLOWS_MAX);
+        return of_parse_wrong(
+            r->p,
+            "the rule needs %zu flows, one for each port, side and address family; the "
+            "most is %d: name fewer ports",
+            n, FLOWS_MAX);
     return 0;
 }
 

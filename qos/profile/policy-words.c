@@ -7,9 +7,7 @@
 
 #include <ctype.h>
 #include <errno.h>
-#include <stdarg.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #define LATENCY_MAX 100000 /* CoDel's interval: a delay that lasts longer is what it acts upon */
 
@@ -23,16 +21,6 @@ struct clause {
     char *value;  /* the word behind the clause's; "" where the line ends */
 };
 
-__attribute__((format(printf, 2, 3))) static int
-bad(struct of_parse *p, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(p->why, sizeof p->why, fmt, ap);
-    va_end(ap);
-    return -EINVAL;
-}
-
 /* A share has a percent sign: "0.3" is a rate. */
 static int
 take_amount(struct clause *c)
@@ -41,15 +29,16 @@ take_amount(struct clause *c)
     struct policy_amount *a = c->member;
     char why[256];
     if (a->text)
-        return bad(c->p, "%s is given twice", key);
+        return of_parse_wrong(c->p, "%s is given twice", key);
     if (!isdigit((unsigned char)*c->value))
-        return bad(c->p, "%s needs a rate or a share: write %s 2mbit or %s 30%%", key, key, key);
+        return of_parse_wrong(c->p, "%s needs a rate or a share: write %s 2mbit or %s 30%%", key,
+                              key, key);
     a->text = c->value;
     int err = strchr(c->value, '%') ? qos_parse_ppm(c->value, &a->ppm, why, sizeof why)
                                     : qos_parse_rate(c->value, &a->rate, why, sizeof why);
     if (err)
-        return bad(c->p, "%s: %s", key, why);
-    return a->rate || a->ppm ? 0 : bad(c->p, "%s must be more than 0", key);
+        return of_parse_wrong(c->p, "%s: %s", key, why);
+    return a->rate || a->ppm ? 0 : of_parse_wrong(c->p, "%s must be more than 0", key);
 }
 
 static int
@@ -58,15 +47,15 @@ take_latency(struct clause *c)
     char why[256];
     uint64_t us;
     if (c->to->latency)
-        return bad(c->p, "latency is given twice");
+        return of_parse_wrong(c->p, "latency is given twice");
     if (!*c->value)
-        return bad(c->p, "latency needs a time: write latency 10ms");
+        return of_parse_wrong(c->p, "latency needs a time: write latency 10ms");
     if (qos_parse_time(c->value, &us, 1, why, sizeof why))
-        return bad(c->p, "latency: %s", why);
+        return of_parse_wrong(c->p, "latency: %s", why);
     if (!us || us >= LATENCY_MAX || isdigit((unsigned char)c->value[strlen(c->value) - 1]))
-        return bad(c->p,
-                   "latency must be less than 100ms and have a unit, such as 10ms, not '%.40s'",
-                   c->value);
+        return of_parse_wrong(
+            c->p, "latency must be less than 100ms and have a unit, such as 10ms, not '%.40s'",
+            c->value);
     c->to->latency = c->value;
     c->to->latency_us = us;
     return 0;
@@ -77,13 +66,14 @@ take_name(struct clause *c)
 {
     const char **name = c->member;
     if (*name)
-        return bad(c->p, "%s is given twice", c->key);
+        return of_parse_wrong(c->p, "%s is given twice", c->key);
     if (!isalpha((unsigned char)*c->value) || strlen(c->value) > QOS_NAME_BYTES ||
         strpbrk(c->value, "=,%"))
-        return bad(c->p,
-                   "%s needs a name that begins with a letter and has at most %d characters: write "
-                   "%s office",
-                   c->key, QOS_NAME_BYTES, c->key);
+        return of_parse_wrong(
+            c->p,
+            "%s needs a name that begins with a letter and has at most %d characters: write "
+            "%s office",
+            c->key, QOS_NAME_BYTES, c->key);
     *name = c->value;
     return 0;
 }
@@ -97,9 +87,9 @@ take_rule(struct of_parse *p, struct policy *to, const char *word)
         return 0;
     }
     if (strstr(word, "queue="))
-        return bad(p, "leave out queue=: the policy is the queue");
+        return of_parse_wrong(p, "leave out queue=: the policy is the queue");
     if (to->n_rules == POLICY_RULES)
-        return bad(p, "more than %d rules in one policy; use two", POLICY_RULES);
+        return of_parse_wrong(p, "more than %d rules in one policy; use two", POLICY_RULES);
     to->rules[to->n_rules++] = word;
     return 0;
 }
@@ -108,10 +98,11 @@ static int
 take_for(struct clause *c)
 {
     if (!*c->value || (!strchr(c->value, '=') && strcmp(c->value, "others")))
-        return bad(c->p,
-                   "for needs a rule of qos-map, or others: write for app=sip dscp=ef, not "
-                   "'for %.40s'",
-                   c->value);
+        return of_parse_wrong(
+            c->p,
+            "for needs a rule of qos-map, or others: write for app=sip dscp=ef, not "
+            "'for %.40s'",
+            c->value);
     return take_rule(c->p, c->to, c->value);
 }
 
@@ -152,9 +143,9 @@ unknown_word(struct of_parse *p, const char *word)
     struct of_near near = of_near(word, strlen(word));
     for (size_t i = 0; i < N_CLAUSES; i++)
         of_near_try(&near, clauses[i].word);
-    return bad(p, "unknown word '%.40s'%s", word,
-               near.count ? of_near_text(&near, text, sizeof text)
-                          : ": a policy has guarantee, limit, latency, for, as, within");
+    return of_parse_wrong(p, "unknown word '%.40s'%s", word,
+                          near.count ? of_near_text(&near, text, sizeof text)
+                                     : ": a policy has guarantee, limit, latency, for, as, within");
 }
 
 /* The next word at *at, without a comma behind it. */
@@ -174,15 +165,18 @@ static int
 check(struct of_parse *p, const struct policy *to)
 {
     if (to->latency && !to->guarantee.text)
-        return bad(p, "latency holds for a guarantee only: add guarantee 2mbit, or a share such as "
-                      "guarantee 10%%");
+        return of_parse_wrong(
+            p, "latency holds for a guarantee only: add guarantee 2mbit, or a share such as "
+               "guarantee 10%%");
     if (!to->guarantee.text && !to->limit.text)
-        return bad(p, "the policy gives nothing: add guarantee 2mbit or limit 10mbit");
+        return of_parse_wrong(p, "the policy gives nothing: add guarantee 2mbit or limit 10mbit");
     if (!to->n_rules && !to->others && !to->name)
-        return bad(p, "the policy does not say which packets it is for: add for app=sip, for "
-                      "src=10.0.0.0/8 or for others");
+        return of_parse_wrong(
+            p, "the policy does not say which packets it is for: add for app=sip, for "
+               "src=10.0.0.0/8 or for others");
     if (to->n_rules && to->others)
-        return bad(p, "others are the packets that fit no rule: leave out others, or the rules");
+        return of_parse_wrong(
+            p, "others are the packets that fit no rule: leave out others, or the rules");
     return 0;
 }
 

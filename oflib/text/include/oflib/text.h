@@ -36,9 +36,6 @@ __attribute__((format(printf, 2, 3))) void of_printf(struct of_wr *w, const char
 /* The whole message on one line, without a newline. */
 void of_print_msg(struct of_wr *w, const struct of_msg *msg);
 
-/* {field=value, ...}; fields that only hold a length are left out. */
-void of_print_struct(struct of_wr *w, const struct of_struct_row *row, const void *body);
-
 /* The value of one field alone. */
 void of_print_field(struct of_wr *w, const struct of_field_row *f, const void *body);
 
@@ -50,9 +47,6 @@ void of_print_hex(struct of_wr *w, struct of_bytes data);
 
 /* value[/mask] of an OXM field, without its name. */
 void of_print_oxm_value(struct of_wr *w, const struct of_oxm *o);
-
-/* The name of an OXM header (table features): "eth_src", or "eth_src/" where a mask is meant. */
-void of_print_oxm_id(struct of_wr *w, const struct of_id *id);
 
 /* A text that the other side sent: control characters and bytes that are not UTF-8 as \x1b, a
  * backslash doubled. */
@@ -122,6 +116,9 @@ struct of_parse {
     const struct of_struct_row *keys; /* what else may stand beside a match, to suggest; or NULL */
     char why[768];
 };
+
+/* Puts a sentence into p->why.  Returns -EINVAL. */
+__attribute__((format(printf, 2, 3))) int of_parse_wrong(struct of_parse *p, const char *fmt, ...);
 
 /* "cmd=add,table=0,prio=10": sets the fields given, leaves the others alone.  Integers, addresses
  * and texts only (not matches and lists). */
