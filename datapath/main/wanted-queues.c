@@ -31,8 +31,9 @@ wanted_find_map(const struct wanted *w, const char *set)
     return NULL;
 }
 
-void
-wanted_port_of(const struct daemon_setting *at, char name[IFNAMSIZ])
+/* The interface before the colon of "eth1:sfq class=10"; "": there is none. */
+static void
+port_of(const struct daemon_setting *at, char name[IFNAMSIZ])
 {
     size_t n = strcspn(at->value, ":");
     snprintf(name, IFNAMSIZ, "%.*s", at->value[n] ? (int)n : 0, at->value);
@@ -242,7 +243,7 @@ take_profile(struct wanted *w, const struct daemon_setting *at)
     char name[IFNAMSIZ], *words[WORDS_MAX];
     struct stat st;
     int n = 0;
-    wanted_port_of(at, name);
+    port_of(at, name);
     struct source f = {w, at, keep(w, name), NULL, NULL};
     char *copy = keep(w, *name ? strchr(at->value, ':') + 1 : at->value);
     for (char *save, *word = copy ? strtok_r(copy, " \t", &save) : NULL; word && n < WORDS_MAX;
@@ -276,7 +277,7 @@ take_lines(struct wanted *w, const struct daemon_setting *first, const char *por
         return;
     for (const struct daemon_setting *t = first; t; t = daemon_settings_next(w->s, "queue", t)) {
         char name[IFNAMSIZ];
-        wanted_port_of(t, name);
+        port_of(t, name);
         if (strcmp(name, port))
             continue;
         at[n] = t;
@@ -292,7 +293,7 @@ is_first(const struct wanted *w, const struct daemon_setting *at, const char *po
     char name[IFNAMSIZ];
     const struct daemon_setting *t = NULL;
     while ((t = daemon_settings_next(w->s, "queue", t)) && t < at) {
-        wanted_port_of(t, name);
+        port_of(t, name);
         if (!strcmp(name, port))
             return false;
     }
@@ -307,7 +308,7 @@ wanted_make_queues(struct wanted *w)
     for (t = NULL; (t = daemon_settings_next(w->s, "profile", t));)
         take_profile(w, t);
     for (t = NULL; (t = daemon_settings_next(w->s, "queue", t));) {
-        wanted_port_of(t, name);
+        port_of(t, name);
         if (is_first(w, t, name))
             take_lines(w, t, name);
     }

@@ -107,7 +107,4 @@ void wanted_make_queues(struct wanted *w);
 /* After that, unless there are mistakes: would the queues' model take them on any machine? */
 void wanted_check_queues(struct wanted *w);
 
-/* The interface before the colon of "eth1:sfq class=10"; "": there is none. */
-void wanted_port_of(const struct daemon_setting *at, char name[IFNAMSIZ]);
-
 #endif

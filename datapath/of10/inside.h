@@ -57,7 +57,6 @@ of10_write(struct of_wr *w, uint8_t type, uint32_t xid, const void *body)
 }
 
 /* ports.c */
-uint32_t of10_features_to(uint32_t bits); /* OFPPF_ of 1.3 */
 void of10_port(const struct of_port *p, uint16_t port_no, struct of_v10_port *out);
 
 /* actions-in.c: a list of 1.0's for packets that match m (NULL: any), as one of 1.3 in the arena. */

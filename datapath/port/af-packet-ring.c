@@ -58,8 +58,9 @@ map_ring(struct rx_ring *r, size_t bytes, uint32_t slot)
     return 0;
 }
 
-uint32_t
-packet_ring_slot(size_t frame)
+/* The length of a slot for frames of this length (0: the usual one), a multiple of TPACKET_ALIGNMENT. */
+static uint32_t
+slot_length(size_t frame)
 {
     size_t n = frame ? frame : SLOT_BYTES;
     n = n < 512 ? 512 : n > SLOT_MAX ? SLOT_MAX : n;
@@ -166,7 +167,7 @@ packet_ring_wanted(const struct port *p, bool grown)
 {
     size_t most = p->config.ring_bytes / packet_rings(p);
     size_t bytes = p->config.grows && !grown && most > RING_FIRST ? RING_FIRST : most;
-    return (struct packet_ring_want){.slot = packet_ring_slot(p->config.slot_bytes),
+    return (struct packet_ring_want){.slot = slot_length(p->config.slot_bytes),
                                      .bytes = bytes < RING_LEAST ? RING_LEAST : bytes,
                                      .copies = most};
 }

@@ -35,11 +35,8 @@ struct rx_ring {
 struct packet_ring_want {
     size_t bytes;  /* about; fewer where memory is in pieces */
     size_t copies; /* of long frames beside the ring, at most */
-    uint32_t slot; /* packet_ring_slot */
+    uint32_t slot;
 };
-
-/* The length of a slot for frames of this length (0: the usual one), a multiple of TPACKET_ALIGNMENT. */
-uint32_t packet_ring_slot(size_t frame);
 
 /* Makes a ring that is not bound to an interface yet.  The kernel waits some 10 ms for its RCU
  * readers.  -errno. */

@@ -189,8 +189,9 @@ of_print_match(struct of_wr *w, const struct of_match *m)
     }
 }
 
-void
-of_print_oxm_id(struct of_wr *w, const struct of_id *id)
+/* The name of an OXM header (table features): "eth_src", or "eth_src/" where a mask is meant. */
+static void
+print_oxm_id(struct of_wr *w, const struct of_id *id)
 {
     unsigned field = id->id >> 9 & 0x7f;
     if (id->id >> 16 == OFPXMC_OPENFLOW_BASIC && field < OXM_N)
@@ -206,7 +207,7 @@ of_print_id(struct of_wr *w, const struct of_id *id, const struct of_list_row *t
 {
     const struct of_tag_row *tag = types ? of_tag_row(types, (uint16_t)id->id) : NULL;
     if (!types)
-        of_print_oxm_id(w, id);
+        print_oxm_id(w, id);
     else if (id->id == 0xffff)
         of_printf(w, "experimenter:0x%" PRIx32, id->experimenter);
     else if (tag)
@@ -328,22 +329,6 @@ print_tagged(struct of_wr *w, const struct of_list_style *style, const void *ele
         print_named(w, tag, elem, style->sign);
 }
 
-void
-of_print_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list)
-{
-    const struct of_list_style *style = of_list_style(row);
-    for (uint32_t i = 0; i < list->n; i++) {
-        if (row->framing == OFL_TAGGED) {
-            if (i)
-                of_printf(w, "%c", style->sep);
-            print_tagged(w, style, list->v[i]);
-        } else {
-            put(w, i ? ", " : "");
-            of_print_struct(w, row->elem, list->v[i]);
-        }
-    }
-}
-
 /* "a=1, b=2"; matches and lists in brackets. */
 static void
 print_fields(struct of_wr *w, const struct of_struct_row *row, const void *body, bool first)
@@ -363,12 +348,29 @@ print_fields(struct of_wr *w, const struct of_struct_row *row, const void *body,
     }
 }
 
-void
-of_print_struct(struct of_wr *w, const struct of_struct_row *row, const void *body)
+/* {field=value, ...}; fields that only hold a length are left out. */
+static void
+print_struct(struct of_wr *w, const struct of_struct_row *row, const void *body)
 {
     put(w, "{");
     print_fields(w, row, body, true);
     put(w, "}");
+}
+
+void
+of_print_list(struct of_wr *w, const struct of_list_row *row, const struct of_list *list)
+{
+    const struct of_list_style *style = of_list_style(row);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (row->framing == OFL_TAGGED) {
+            if (i)
+                of_printf(w, "%c", style->sep);
+            print_tagged(w, style, list->v[i]);
+        } else {
+            put(w, i ? ", " : "");
+            print_struct(w, row->elem, list->v[i]);
+        }
+    }
 }
 
 static void

@@ -14,8 +14,10 @@ take(struct nl_object *object, void *arg)
     *out = object;
 }
 
-struct nl_object *
-netlink_parse(struct nl_msg *msg)
+/* The object in a message; NULL if libnl-route cannot read it, or for lack of memory.  The caller
+ * releases it with nl_object_put(). */
+static struct nl_object *
+parse_object(struct nl_msg *msg)
 {
     struct nl_object *object = NULL;
     nl_msg_parse(msg, take, &object);
@@ -59,7 +61,7 @@ on_link(void *ctx, struct nl_msg *msg)
     if (nlmsg_hdr(msg)->nlmsg_type != RTM_NEWLINK || *link)
         return;
     hide_counters(nlmsg_hdr(msg));
-    *link = (struct rtnl_link *)netlink_parse(msg);
+    *link = (struct rtnl_link *)parse_object(msg);
 }
 
 int

@@ -10,10 +10,6 @@
 
 #include <netlink/route/link.h>
 
-/* The object in a message; NULL if libnl-route cannot read it, or for lack of memory.  The caller
- * releases it with nl_object_put(). */
-struct nl_object *netlink_parse(struct nl_msg *msg);
-
 /* The interface with this name, or, if name is NULL, with this index.  The caller releases it with
  * rtnl_link_put().  -ENODEV: there is none; other -errno. */
 int netlink_link_get(struct netlink *nl, int ifindex, const char *name, struct rtnl_link **out);

@@ -19,8 +19,10 @@ sent_in(uint64_t rate, double us)
     return bytes < (double)QOS_U32_MAX ? (uint64_t)bytes : QOS_U32_MAX;
 }
 
-uint64_t
-qos_delay_bytes(uint64_t rate, uint64_t delay)
+/* How much may wait: three quarters of what the class sends in that time, as a queue is also as long as the frame
+ * that is on its way, and HTB may be late. */
+static uint64_t
+bytes_within(uint64_t rate, uint64_t delay)
 {
     return sent_in(rate, (double)delay * 3 / 4);
 }
@@ -34,7 +36,7 @@ frame_of(uint32_t mtu)
 bool
 qos_delay_measurable(uint64_t rate, uint64_t delay, uint32_t mtu)
 {
-    return qos_delay_bytes(rate, delay) >= FRAMES_LEAST * (uint64_t)frame_of(mtu);
+    return bytes_within(rate, delay) >= FRAMES_LEAST * (uint64_t)frame_of(mtu);
 }
 
 uint64_t
@@ -62,7 +64,7 @@ rate_of(const struct qos_env *env)
 uint64_t
 qos_env_waits(const struct qos_env *env)
 {
-    uint64_t rate = rate_of(env), bytes = qos_delay_bytes(rate, env->delay);
+    uint64_t rate = rate_of(env), bytes = bytes_within(rate, env->delay);
     uint64_t least = qos_env_longest(env);
     return !env->delay || !rate ? 0 : bytes > least ? bytes : least;
 }

@@ -8,8 +8,9 @@
 #include <qos/tree/ops.h>
 #include <qos/tree/values.h>
 
-bool
-qos_own_leaf_fits(const struct model_port *p, const struct qos_class *c)
+/* Can it be below this class: a queue or the default class of a tree, without classes below it? */
+static bool
+fits(const struct model_port *p, const struct qos_class *c)
 {
     return p->sched && p->sched->classful && c->id != QOS_CLASS_ROOT && !c->child;
 }
@@ -34,7 +35,7 @@ qos_own_leaf_is(struct qos *q, const struct model_port *p, const struct qos_clas
                 const struct qos_object *o, struct qos_values *config)
 {
     struct qos_values values;
-    const struct qos_sched *own = qos_own_leaf_fits(p, c) ? own_leaf(q, p, c, config) : NULL;
+    const struct qos_sched *own = fits(p, c) ? own_leaf(q, p, c, config) : NULL;
     if (!own || o->sched != own)
         return false;
     qos_own_leaf_resolve(p, c, own, config, &values);
@@ -98,7 +99,7 @@ settle(struct qos *q, const struct journal_touch *t)
 {
     struct qos_class *c = qos_class_find(t->p, t->id);
     struct qos_values config;
-    if (!c || (c->leaf && !c->leaf_own) || t->p->absent || !qos_own_leaf_fits(t->p, c))
+    if (!c || (c->leaf && !c->leaf_own) || t->p->absent || !fits(t->p, c))
         return 0;
     const struct qos_sched *own = own_leaf(q, t->p, c, &config);
     if (c->leaf == own)

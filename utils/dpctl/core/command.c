@@ -17,8 +17,8 @@ same_name(const char *a, const char *b)
     return *a == *b;
 }
 
-bool
-command_is(const struct command *k, const char *name)
+static bool
+is_called(const struct command *k, const char *name)
 {
     return same_name(k->name, name) || (k->alias && same_name(k->alias, name));
 }
@@ -36,7 +36,7 @@ command_find(const struct command_table *table, const char *name)
 {
     const struct command *k;
     for (size_t i = 0; (k = command_at(table, i)); i++)
-        if (command_is(k, name))
+        if (is_called(k, name))
             return k;
     return NULL;
 }

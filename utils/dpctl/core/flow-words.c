@@ -82,8 +82,8 @@ flow_part_is(const struct flow_part *p, const char *name)
     return (size_t)p->name_len == strlen(name) && !strncasecmp(p->name, name, strlen(name));
 }
 
-unsigned long
-flow_part_number(const struct flow_part *p)
+static unsigned long
+number_of(const struct flow_part *p)
 {
     return strtoul(p->value, NULL, 0); /* ends at the comma */
 }
@@ -131,10 +131,10 @@ flow_word_put(struct ctx *c, struct of_wr *w, const struct flow_word *k, const s
         return say_usage(c, "%s needs the protocol before it, such as tcp,%s", k->old, k->old);
     if (k->value == COOKIE) {
         put_cookie(w, p, now);
-    } else if (k->value == VLAN && flow_part_number(p) == 0xffff) {
+    } else if (k->value == VLAN && number_of(p) == 0xffff) {
         of_printf(w, "%snone", now);
     } else if (k->value == TOS) {
-        unsigned long tos = flow_part_number(p);
+        unsigned long tos = number_of(p);
         if (tos > 255 || tos % 4)
             return say_usage(c,
                              "%s must be a multiple of 4 up to 252 (the upper six bits are the "
@@ -171,16 +171,16 @@ static void
 learn_protocol(struct flow_about *a, const struct flow_part *p)
 {
     bool type = flow_part_is(p, "dl_type") || flow_part_is(p, "eth_type");
-    if (flow_part_is(p, "arp") || (type && flow_part_number(p) == 0x806))
+    if (flow_part_is(p, "arp") || (type && number_of(p) == 0x806))
         a->protocol = ARP;
     bool proto = (flow_part_is(p, "nw_proto") || flow_part_is(p, "ip_proto")) && a->protocol != ARP;
     for (size_t i = 0; i < sizeof protocols / sizeof protocols[0]; i++)
         if (flow_part_is(p, protocols[i].name) || flow_part_is(p, protocols[i].six) ||
-            (proto && flow_part_number(p) == protocols[i].number))
+            (proto && number_of(p) == protocols[i].number))
             a->protocol = protocols[i].about;
     if (flow_part_is(p, "dl_vlan") || flow_part_is(p, "vlan_vid"))
-        a->tagged = !is_wildcard(p) && flow_part_number(p) != 0xffff &&
-                    strncasecmp(p->value, "none", 4) != 0;
+        a->tagged =
+            !is_wildcard(p) && number_of(p) != 0xffff && strncasecmp(p->value, "none", 4) != 0;
 }
 
 /* The next word; the text goes on behind its comma. */

@@ -9,8 +9,8 @@
 #include <oflib/json.h>
 #include <oflib/text.h>
 
-const char *
-top_detail(struct top *t, struct top_item *i)
+static const char *
+detail_of(struct top *t, struct top_item *i)
 {
     if (!i->detail)
         i->detail = top_flow_text(t, i);
@@ -35,7 +35,7 @@ is_known(const struct top_column *c, const struct top_item *i)
 static bool
 passes(struct top *t, struct top_item *i)
 {
-    return strcasestr(i->name, t->filter) || strcasestr(top_detail(t, i), t->filter);
+    return strcasestr(i->name, t->filter) || strcasestr(detail_of(t, i), t->filter);
 }
 
 void
@@ -85,7 +85,7 @@ put_item(struct top *t, struct of_wr *w, struct top_item *i)
         of_printf(w, " %*s", c->width, is_known(c, i) ? watch_number(whole(x + 0.5), number) : "-");
     }
     if (v->detail)
-        of_printf(w, "  %s", top_detail(t, i));
+        of_printf(w, "  %s", detail_of(t, i));
 }
 
 static const char *
@@ -208,7 +208,7 @@ json_item(struct top *t, struct of_json *j, struct top_item *i)
             of_json_real(j, c->json, value_of(c, i));
     }
     if (v->detail)
-        of_json_text(j, "detail", top_detail(t, i));
+        of_json_text(j, "detail", detail_of(t, i));
     of_json_end_object(j);
 }
 

@@ -83,7 +83,6 @@ const char *top_flow_text(struct top *t, const struct top_item *i);
 enum status top_collect_processors(struct top *t);
 
 /* draw.c */
-const char *top_detail(struct top *t, struct top_item *i);
 void top_draw(struct top *t, struct of_wr *w);       /* a screen */
 void top_print_text(struct top *t, struct of_wr *w); /* a table */
 void top_print_json(struct top *t, struct of_wr *w); /* an object */

@@ -6,10 +6,6 @@
 
 #include <qos/sched/sched.h>
 
-/* How much may wait: three quarters of what the class sends in that time, as a queue is also as long as the frame
- * that is on its way, and HTB may be late. */
-uint64_t qos_delay_bytes(uint64_t rate, uint64_t delay);
-
 /* Is that long enough for a scheduler that measures how long packets wait (fq_codel)?  It counts the memory of
  * packets, not their bytes, and with room for less than four full frames it would drop short ones in vain: then
  * bfifo is exact. */

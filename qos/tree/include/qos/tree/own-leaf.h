@@ -6,9 +6,6 @@
 
 #include <qos/tree/state.h>
 
-/* Can it be below this class: a queue or the default class of a tree, without classes below it? */
-bool qos_own_leaf_fits(const struct model_port *p, const struct qos_class *c);
-
 /* Does the object below class c have the values that it would have there?  *config is then its configuration. */
 bool qos_own_leaf_is(struct qos *q, const struct model_port *p, const struct qos_class *c,
                      const struct qos_object *o, struct qos_values *config);

@@ -95,8 +95,6 @@ const struct command *command_at(const struct command_table *table, size_t i);
 /* The table's row of this name or alias; NULL: it has none. */
 const struct command *command_find(const struct command_table *table, const char *name);
 
-bool command_is(const struct command *k, const char *name);
-
 /* For `more`: the keys of the row's message. */
 void command_keys(struct of_wr *w, const struct command *self);
 

@@ -41,7 +41,6 @@ struct flow_part {
 };
 struct flow_part flow_part(const char *p, size_t n, const char *separators);
 bool flow_part_is(const struct flow_part *p, const char *name);
-unsigned long flow_part_number(const struct flow_part *p);
 
 const struct flow_word *flow_word_find(const struct flow_word *table, const struct flow_part *p);
 
