@@ -65,12 +65,18 @@ def asked_for():
 
 def sh(*command, check=True, **kw):
     """Run; return stdout.  A failure shows what the command said."""
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          stdin=subprocess.DEVNULL, **kw)
+    kw = {**({} if 'input' in kw else {'stdin': subprocess.DEVNULL}), **kw}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **kw)
     if check and done.returncode:
         raise AssertionError(f"{' '.join(command)}: exit {done.returncode}\n"
                              f'{done.stdout}{done.stderr}')
     return done.stdout
+
+
+def ip_lines(netns, lines, *options, check=True):
+    """Commands of ip in a namespace (None: here), by one process: tests make thousands of namespaces, some of them on
+    emulated processors."""
+    sh('ip', *(['-n', netns] if netns else []), *options, '-batch', '-', input='\n'.join(lines) + '\n', check=check)
 
 
 @contextlib.contextmanager
@@ -107,25 +113,29 @@ class Topology:
         return f'{self.prefix}h{n}'
 
     def namespace(self, name):
-        sh('ip', 'netns', 'add', name)
-        self.made.append(name)
-        if not self.ip:
-            self.sysctl(name, 'net.ipv6.conf.default.disable_ipv6=1')
-        sh('ip', '-n', name, 'link', 'set', 'lo', 'up')
+        self.namespaces([name])
+        ip_lines(name, ['link set lo up'])
+
+    def namespaces(self, names):
+        self.made += names
+        ip_lines(None, [f'netns add {name}' for name in names])
+        for name in names:
+            if not self.ip or name == self.switch_ns:
+                self.sysctl(name, 'net.ipv6.conf.default.disable_ipv6=1')
 
     @staticmethod
     def sysctl(netns, setting):
         key, value = setting.split('=')
-        path = '/proc/sys/' + key.replace('.', '/')
-        sh('ip', 'netns', 'exec', netns, 'sh', '-c', f'echo {value} > {path} || true',
-           check=False)
+        with contextlib.suppress(OSError), inside(netns), open('/proc/sys/' + key.replace('.', '/'), 'w') as f:
+            f.write(value)
 
     def __enter__(self):
+        hosts = range(1, self.ports + 1)
         try:
-            self.namespace(self.switch_ns)
-            self.sysctl(self.switch_ns, 'net.ipv6.conf.default.disable_ipv6=1')
-            for n in range(1, self.ports + 1):
+            self.namespaces([self.switch_ns, *map(self.host_ns, hosts)])
+            for n in hosts:
                 self.add_host(n)
+            ip_lines(self.switch_ns, [f'link set {name} up' for name in ['lo', *self.port_names()]])
         except BaseException:
             self.__exit__()
             raise
@@ -133,23 +143,21 @@ class Topology:
 
     def add_host(self, n):
         ns = self.host_ns(n)
-        self.namespace(ns)
         # veth limits both ends to one unless the first asks for more
-        several = ('numtxqueues', str(self.tx_queues)) if self.tx_queues > 1 else ()
-        sh('ip', '-n', ns, 'link', 'add', 'e0', 'address', f'02:00:00:00:00:{n:02x}', *several,
-           'type', 'veth', 'peer', 'name', f'p{n}', 'netns', self.switch_ns, *several)
-        if not self.offload:
-            sh('ip', 'netns', 'exec', ns, 'ethtool', '-K', 'e0', 'tso', 'off', 'gso', 'off',
-               'gro', 'off', 'tx', 'off')
+        several = f' numtxqueues {self.tx_queues}' if self.tx_queues > 1 else ''
+        lines = ['link set lo up', f'link add e0 address 02:00:00:00:00:{n:02x}{several} type veth '
+                                   f'peer name p{n} netns {self.switch_ns}{several}']
         if self.ip:
-            sh('ip', '-n', ns, 'address', 'add', f'10.0.0.{n}/24', 'dev', 'e0')
-            sh('ip', '-n', ns, 'address', 'add', f'fd00::{n}/64', 'dev', 'e0', 'nodad')
-        sh('ip', '-n', ns, 'link', 'set', 'e0', 'up')
-        sh('ip', '-n', self.switch_ns, 'link', 'set', f'p{n}', 'up')
+            lines += [f'address add 10.0.0.{n}/24 dev e0', f'address add fd00::{n}/64 dev e0 nodad']
+        if self.offload:
+            ip_lines(ns, [*lines, 'link set e0 up'])
+            return
+        ip_lines(ns, lines)
+        sh('ip', 'netns', 'exec', ns, 'ethtool', '-K', 'e0', 'tso', 'off', 'gso', 'off', 'gro', 'off', 'tx', 'off')
+        ip_lines(ns, ['link set e0 up'])
 
     def __exit__(self, *_):
-        for name in reversed(self.made):
-            sh('ip', 'netns', 'del', name, check=False)
+        ip_lines(None, [f'netns del {name}' for name in reversed(self.made)], '-force', check=False)
         self.made = []
 
     def port_names(self):
