@@ -69,11 +69,9 @@ netlink_redirect_set(struct netlink *nl, int from, int to, struct netlink_refusa
 {
     int err = netlink_call(
         nl, netlink_clsact_message(RTM_NEWQDISC, NLM_F_CREATE | NLM_F_EXCL, from), NULL, NULL, why);
-    return err && err != -EEXIST /* another program's is as good */ ? err
-                                                                    : netlink_call(
-                                                                          nl,
-                                                                          filter_message(from, to),
-                                                                          NULL, NULL, why);
+    if (err && err != -EEXIST) /* another program's is as good */
+        return err;
+    return netlink_call(nl, filter_message(from, to), NULL, NULL, why);
 }
 
 /* *to: the interface that the filter's first action redirects to; 0: it is gone.  False: it is no such action. */
