@@ -174,6 +174,8 @@ uint64_t
 sw_drops(const struct sw *sw, enum drop_reason why)
 {
     uint64_t sum = sw->offload ? sw->offload->drops[why] : 0;
+    if (why == DROP_no_controller)
+        sum += sw->counters.packet_ins_unwanted;
     for (unsigned i = 0; i < sw->dp.n_workers; i++)
         sum += counter_read(&sw->dp.workers[i]->drops[why]);
     return sum;

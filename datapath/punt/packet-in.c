@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <control/fair-queue.h>
 #include <megaflow/megaflow.h>
+#include <packet/drop-log.h>
 #include <punt/capture.h>
 #include <punt/packet-in.h>
 #include <punt/packet-out.h>
+#include <shared/clock.h>
 #include <switch/switch.h>
 
 #include <errno.h>
@@ -103,11 +105,24 @@ put_number(struct of_match *m, enum oxm_field f, uint64_t value)
 }
 
 static void
+drop_unwanted(struct sw *sw, const struct packet_in_record *r)
+{
+    sw->counters.packet_ins_unwanted++;
+    sw->drop_log->now = clock_ns();
+    drop_log_note(sw->drop_log, DROP_no_controller,
+                  &(struct packet_at){.cookie = r->cookie,
+                                      .in_port = r->in_port,
+                                      .out_port = OFPP_CONTROLLER,
+                                      .table_id = r->table_id},
+                  &(struct packet_frame){r->data, r->len, 1, NULL});
+}
+
+static void
 send_packet_in(struct sw *sw, const struct packet_in_record *r)
 {
     struct of_oxm oxms[4];
     if (!channel_wants(sw->channel, ASYNC_PACKET_IN, r->reason)) {
-        sw->counters.packet_ins_unwanted++;
+        drop_unwanted(sw, r);
         return;
     }
     bool by_config = r->reason == OFPR_INVALID_TTL || r->reason == OFPR10_TABLE_MISS;
@@ -181,8 +196,9 @@ int
 sw_packet_in_start(struct sw *sw)
 {
     sw->buffers = calloc(1, sizeof *sw->buffers);
+    sw->drop_log = calloc(1, sizeof *sw->drop_log);
     sw->packet_in_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!sw->buffers || sw->packet_in_fd < 0)
+    if (!sw->buffers || !sw->drop_log || sw->packet_in_fd < 0)
         return -ENOMEM;
     fair_queue_init(&sw->buffers->lanes);
     return loop_io_add(sw->loop, sw->packet_in_fd, EPOLLIN, packets_ready, sw, &sw->packet_in_io);
@@ -198,4 +214,5 @@ sw_packet_in_stop(struct sw *sw)
     for (int i = 0; sw->buffers && i < FAIR_QUEUE_PLACES; i++)
         free(sw->buffers->slot[i].copy);
     free(sw->buffers);
+    free(sw->drop_log);
 }

@@ -32,14 +32,14 @@ later_first(const void *a, const void *b)
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-/* -> how many of all workers are in v, the last first. */
+/* -> how many of all workers and the control thread are in v, the last first. */
 static unsigned
 collect(const struct sw *sw, enum drop_reason why, struct drop_sample *v)
 {
     unsigned n = 0;
-    for (unsigned w = 0; w < sw->dp.n_workers; w++)
+    for (unsigned w = 0; w <= sw->dp.n_workers; w++)
         for (unsigned i = 0; i < DROP_SAMPLES; i++)
-            n += drop_log_read(sw->dp.workers[w]->drop_log, why, i, &v[n]);
+            n += drop_log_read(w ? sw->dp.workers[w - 1]->drop_log : sw->drop_log, why, i, &v[n]);
     qsort(v, n, sizeof *v, later_first);
     return n < SHOWN ? n : SHOWN;
 }
@@ -93,7 +93,7 @@ static int
 handle_drops(struct sw *sw, struct conn *c, const struct of_msg *m)
 {
     struct of_wr w = of_wr_grow(1u << 20);
-    struct drop_sample *room = calloc(sw->dp.n_workers, DROP_SAMPLES * sizeof *room);
+    struct drop_sample *room = calloc(sw->dp.n_workers + 1, DROP_SAMPLES * sizeof *room);
     if (!room)
         return -ENOMEM;
     for (int i = 0; i < DROP_N; i++)

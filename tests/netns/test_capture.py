@@ -288,6 +288,12 @@ def test_the_advice_names_commands_that_there_are(switch, conn):
     assert not [w for w in named if switch.dpctl('help', w, check=False).returncode]
 
 
+def test_the_advice_names_options_that_there_are(conn):
+    said = subprocess.run([binary('datapath/ofdatapath'), '--help'], capture_output=True, text=True, timeout=60, check=True).stdout
+    named = {w for d in cap.drops(conn).values() for w in re.findall(r'--[a-z][a-z-]+', d['help'])}
+    assert named and not [w for w in named if not re.search(rf'{w}\b(?!-)', said)]
+
+
 @pytest.mark.parametrize('how', ['auto', 'off'])
 def test_dpctl_why_dropped_names_the_kernels_queues(four_ports, wires, how):
     """A full queue drops what user space sent, which is told, or what the kernel handled."""

@@ -185,6 +185,20 @@ def test_a_whole_packet_takes_no_buffer_of_another(switch, hosts, conn):
 def test_packet_ins_that_nobody_wants_are_counted(switch, hosts, no_reader):
     hosts[1].send(frame(1))
     until(lambda: counters(switch)['packet_in.unheard'] == 1, 'the count')
+    assert counters(switch)['drop.no_controller'] == 1
+    said = switch.dpctl('why-dropped').stdout
+    assert said.startswith('no_controller: 1 packet: '), said
+    assert 'in_port=1 table=0' in said and 'out=controller 200 bytes: in_port=1,eth_dst=' in said, said
+
+
+def test_trace_does_not_count_itself_as_a_controller(switch, no_reader):
+    said = switch.dpctl('trace', 'in_port=1,udp').stdout
+    assert said.endswith('Dropped: no connected controller wants it (drop.no_controller)\n'), said
+    assert ': gets it' not in said
+    with switch.connect() as controller:
+        controller.barrier()
+        said = switch.dpctl('trace', 'in_port=1,udp').stdout
+        assert said.endswith('Goes to the controllers: 1 of them wants it\n'), said
 
 
 def test_options_are_checked():

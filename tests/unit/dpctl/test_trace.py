@@ -35,7 +35,8 @@ class Trace(Dpctl):
     def test_the_request(self):
         self.answer(drop(), words=('in_port=3', 'eth_type=0x88b5', 'eth_src=02:00:00:00:00:07',
                                    'metadata=5', 'queue=9'))
-        kind, body = self.got[0]
+        self.assertEqual(self.got[0], (of13.SET_ASYNC, bytes(24)))      # dpctl is no controller
+        kind, body = self.got[1]
         self.assertEqual(kind, MP_REQUEST)
         frame = bytes.fromhex('020000000002 020000000007 88b5') + bytes(46)
         self.assertEqual(body, struct.pack('!HH4x', 0xffff, 0) + HEAD +
@@ -69,7 +70,7 @@ class Trace(Dpctl):
                     struct.pack('<IIII', 0, 0, len(frame), len(frame)) + frame)
             f.flush()
             self.answer(drop(), words=('in_port=1', f.name))
-        self.assertTrue(self.got[0][1].endswith(frame))
+        self.assertTrue(self.got[1][1].endswith(frame))
         self.assertFalse(os.path.exists(f.name))
 
 

@@ -99,7 +99,10 @@ sum_packet_in(struct of_wr *w, const struct of_list *l, uint32_t i)
             break;
         n += OF_AT(l, k, struct of_trace_controller)->wanted != 0;
     }
-    of_printf(w, "Goes to the controllers: %u of them want%s it\n", n, n == 1 ? "s" : "");
+    if (n)
+        of_printf(w, "Goes to the controllers: %u of them want%s it\n", n, n == 1 ? "s" : "");
+    else
+        of_printf(w, "Dropped: no connected controller wants it (drop.no_controller)\n");
 }
 
 static void

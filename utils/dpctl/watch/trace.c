@@ -191,6 +191,9 @@ trace(struct ctx *c, const struct command *self, char **words, int n)
                                  .metadata = field(&w, OXM_metadata),
                                  .tunnel_id = field(&w, OXM_tunnel_id),
                                  .max_len = c->json ? DATA_SHOWN : 0};
+    /* This connection is no controller: it is not to be shown as one that gets packets. */
+    if ((st = ask_send(c, OFPT_SET_ASYNC, &(struct of_async){0})))
+        return st;
     if (file)
         return trace_file(c, file, &r, w.limit);
     struct trace_made made = {w.len, w.ttl};

@@ -29,58 +29,61 @@
 #define PACKET_MIN      60 /* an Ethernet frame without FCS */
 
 /* Why a packet went nowhere.  X(name, text, what to do): one list makes enum, counter and text. */
-#define DROP_ROWS(X)                                                                                \
-    X(no_match, "no flow matched",                                                                  \
-      "Add a flow that matches it, or a table-miss flow (priority 0, no match) to the table; a "    \
-      "switch with --fail=open forwards it while no controller is connected; "                      \
-      "dpctl trace shows which flows came close.")                                                  \
-    X(no_action, "matched, but nothing to send it to",                                              \
-      "The last flow has no output. If that is meant, all is well; else give it an output or a "    \
-      "goto.")                                                                                      \
-    X(malformed, "too short or truncated",                                                          \
-      "The sender, or an action that pops tags, made a frame without a whole Ethernet header.")     \
-    X(port_down, "port is down, or configured not to forward or receive",                           \
-      "Look at the port's config and state in dpctl port-desc; ip link set IF up, or dpctl "        \
-      "port-mod.")                                                                                  \
-    X(no_port, "no such output port",                                                               \
-      "The flow names a port that the switch does not have: dpctl port-add makes it one. To a "     \
-      "port that was added as queues-only (dpctl status) no flow sends: its packets are the "       \
-      "kernel's.")                                                                                  \
-    X(in_port, "would go back where it came from",                                                  \
-      "Use output=in_port to send it back; an output that names the number never does.")            \
-    X(reserved, "to an address that bridges keep to themselves (LACP, EAPOL, LLDP, pause)",         \
-      "NORMAL does not forward 01:80:c2:00:00:01 to 0f; --group-fwd-mask names those that it is "   \
-      "to forward.")                                                                                \
-    X(vlan, "its port does not have this VLAN",                                                     \
-      "An access port (vlan=) takes untagged frames, a trunk (trunk=) the tags of its list; dpctl " \
-      "status shows them.")                                                                         \
-    X(ttl, "TTL ran out",                                                                           \
-      "The sender's TTL was too small for the way, or the packet goes round in a loop.")            \
-    X(meter, "over a meter's rate",                                                                 \
-      "dpctl stats-meter shows how much the meter drops; raise its rate or burst, or shape with a " \
-      "queue instead.")                                                                             \
-    X(group, "no live bucket, or groups nested too deep",                                           \
-      "The port of every bucket (watch_port, or a select group's output) or its watch_group is "    \
-      "down, or the group does not exist: dpctl stats-group-desc.")                                 \
-    X(fragment, "fragment, and the switch drops fragments",                                         \
-      "dpctl set-config flags=normal lets fragments pass.")                                         \
-    X(bad_action, "an action did not fit the packet",                                               \
-      "The flow's match lets packets through that its actions can't edit: match more exactly.")     \
-    X(no_memory, "no buffer for a copy",                                                            \
-      "The worker's 64 MB for copies are full: use fewer or smaller group buckets.")                \
-    X(tx_full, "the output interface did not take it",                                              \
-      "The queue is full: more arrives than its rate lets out. dpctl qos-show has its rate and "    \
-      "limit; raise them, or put another scheduler into it.")                                       \
-    X(in_full, "the ingress queue did not take it",                                                 \
-      "More arrives than the queues with direction=in let through: raise their rate or limit.")     \
-    X(tx_error, "the output interface refused it",                                                  \
-      "The driver refused the frame: look at the kernel's log and at ip -s link.")                  \
-    X(too_long, "longer than a receive buffer or the output MTU",                                   \
-      "Make the MTU of the output interface as large as that of the input: ip link set IF mtu N.")  \
-    X(packet_in_full, "the controllers' queue was full",                                            \
-      "Too many packets go to the controllers: add flows for them, or a meter before the output.")  \
-    X(packet_in_share, "its port already fills its share of the controllers' queue",                \
-      "This port floods the controllers: add flows for its packets, or a meter before the output.")
+#define DROP_ROWS(X)                                                                                 \
+    X(no_match, "no flow matched",                                                                   \
+      "Add a flow that matches it, or a table-miss flow (priority 0, no match) to the table; a "     \
+      "switch with --fail=open forwards it while no controller is connected; "                       \
+      "dpctl trace shows which flows came close.")                                                   \
+    X(no_action, "matched, but nothing to send it to",                                               \
+      "The last flow has no output. If that is meant, all is well; else give it an output or a "     \
+      "goto.")                                                                                       \
+    X(malformed, "too short or truncated",                                                           \
+      "The sender, or an action that pops tags, made a frame without a whole Ethernet header.")      \
+    X(port_down, "port is down, or configured not to forward or receive",                            \
+      "Look at the port's config and state in dpctl port-desc; ip link set IF up, or dpctl "         \
+      "port-mod.")                                                                                   \
+    X(no_port, "no such output port",                                                                \
+      "The flow names a port that the switch does not have: dpctl port-add makes it one. To a "      \
+      "port that was added as queues-only (dpctl status) no flow sends: its packets are the "        \
+      "kernel's.")                                                                                   \
+    X(in_port, "would go back where it came from",                                                   \
+      "Use output=in_port to send it back; an output that names the number never does.")             \
+    X(reserved, "to an address that bridges keep to themselves (LACP, EAPOL, LLDP, pause)",          \
+      "NORMAL does not forward 01:80:c2:00:00:01 to 0f; --forward-reserved names those that it is "  \
+      "to forward.")                                                                                 \
+    X(vlan, "its port does not have this VLAN",                                                      \
+      "An access port (vlan=) takes untagged frames, a trunk (trunk=) the tags of its list; dpctl "  \
+      "status shows them.")                                                                          \
+    X(ttl, "TTL ran out",                                                                            \
+      "The sender's TTL was too small for the way, or the packet goes round in a loop.")             \
+    X(meter, "over a meter's rate",                                                                  \
+      "dpctl stats-meter shows how much the meter drops; raise its rate or burst, or shape with a "  \
+      "queue instead.")                                                                              \
+    X(group, "no live bucket, or groups nested too deep",                                            \
+      "The port of every bucket (watch_port, or a select group's output) or its watch_group is "     \
+      "down, or the group does not exist: dpctl stats-group-desc.")                                  \
+    X(fragment, "fragment, and the switch drops fragments",                                          \
+      "dpctl set-config flags=normal lets fragments pass.")                                          \
+    X(bad_action, "an action did not fit the packet",                                                \
+      "The flow's match lets packets through that its actions can't edit: match more exactly.")      \
+    X(no_memory, "no buffer for a copy",                                                             \
+      "The worker's 64 MB for copies are full: use fewer or smaller group buckets.")                 \
+    X(tx_full, "the output interface did not take it",                                               \
+      "The queue is full: more arrives than its rate lets out. dpctl qos-show has its rate and "     \
+      "limit; raise them, or put another scheduler into it.")                                        \
+    X(in_full, "the ingress queue did not take it",                                                  \
+      "More arrives than the queues with direction=in let through: raise their rate or limit.")      \
+    X(tx_error, "the output interface refused it",                                                   \
+      "The driver refused the frame: look at the kernel's log and at ip -s link.")                   \
+    X(too_long, "longer than a receive buffer or the output MTU",                                    \
+      "Make the MTU of the output interface as large as that of the input: ip link set IF mtu N.")   \
+    X(packet_in_full, "the controllers' queue was full",                                             \
+      "Too many packets go to the controllers: add flows for them, or a meter before the output.")   \
+    X(packet_in_share, "its port already fills its share of the controllers' queue",                 \
+      "This port floods the controllers: add flows for its packets, or a meter before the output.")  \
+    X(no_controller, "no connected controller wants it",                                             \
+      "A flow sends it to the controllers, and none is connected (dpctl status says why), or those " \
+      "that are do not ask for such packets; a flow with output=normal forwards it without one.")
 #define DROP_ENUM(name, text, help) DROP_##name,
 enum drop_reason { DROP_ROWS(DROP_ENUM) DROP_N };
 

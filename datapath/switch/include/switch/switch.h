@@ -133,6 +133,7 @@ struct sw {
     struct dp dp;
     uint64_t started; /* loop time, ns */
     struct sw_counters counters;
+    struct drop_log *drop_log; /* of packets that the control thread drops */
 
     struct qos_kernel *kernel;
     struct qos *qos;
