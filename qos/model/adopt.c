@@ -351,6 +351,7 @@ adopt(struct qos *q, struct model_port *p, struct qos_error *e)
                 (second || root.handle == QOS_HANDLE_ROOT);
     if (ours && second == p->second && qos_found_same_leaf(q->kernel, p, NULL, &root))
         return 0;
+    p->other_root = !ours && root.handle;
     err = drop_tree(q, p);
     if (ours)
         config_of(q, p, NULL, &root, &config);

@@ -59,7 +59,8 @@ qos_place_find(struct qos *q, struct model_port *p, struct qos_error *e)
     int err = q->kernel->ops->root(q->kernel, p->info.ifindex, QOS_PARENT_ROOT, &root, e);
     if (err)
         return err;
-    if (!root.handle || qos_handle_is_root(root.handle)) {
+    p->other_root = root.handle && !qos_handle_is_root(root.handle);
+    if (!p->other_root) {
         p->place = QOS_PARENT_ROOT;
         return 0;
     }
@@ -67,5 +68,6 @@ qos_place_find(struct qos *q, struct model_port *p, struct qos_error *e)
     if (!err)
         err = qdiscs.nomem ? -ENOMEM : place_below(q, p, &qdiscs, e);
     free(qdiscs.v);
+    p->other_root = err || p->place == QOS_PARENT_ROOT; /* an interrupted dump: also */
     return err;
 }

@@ -158,6 +158,7 @@ qos_each_tree(struct qos *q, qos_tree_fn *fn, void *ctx)
                              .default_id = p->default_id,
                              .n_queues = p->n_queues,
                              .foreign = p->foreign};
+        t.foreign.root = p->other_root && !p->sched;
         if (p->band)
             continue;
         add_trees(p, &t);

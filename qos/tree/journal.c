@@ -173,6 +173,7 @@ qos_journal_set_root(struct qos *q, struct model_port *p, const struct qos_sched
     r->set.flag = p->keep;
     r->set.second = p->second;
     p->planned |= p->sched != sched;
+    p->other_root &= !sched;
     p->sched = sched;
     p->config = packed;
     p->default_id = default_id;

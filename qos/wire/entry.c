@@ -64,7 +64,7 @@ qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error *e)
     return err;
 }
 
-enum { KEPT = 1, DIFFERS = 2, ABSENT = 4 };
+enum { KEPT = 1, DIFFERS = 2, ABSENT = 4, OTHER_ROOT = 8 };
 
 void
 qos_tree_encode(struct of_wr *w, const struct qos_tree *t)
@@ -73,7 +73,7 @@ qos_tree_encode(struct of_wr *w, const struct qos_tree *t)
     of_wr8(w, (uint8_t)t->dir);
     of_wr8(w, t->sched ? t->sched->id : OFP_QOS_SCHED_NONE);
     of_wr16(w, (uint16_t)((t->kept ? KEPT : 0) | (t->foreign.differs ? DIFFERS : 0) |
-                          (t->absent ? ABSENT : 0)));
+                          (t->absent ? ABSENT : 0) | (t->foreign.root ? OTHER_ROOT : 0)));
     of_wr32(w, t->default_id);
     of_wr32(w, t->n_queues);
     of_wr64(w, t->foreign.changed);
@@ -93,5 +93,6 @@ qos_tree_decode(struct qos_tree *t, const uint8_t *p)
                            .n_queues = of_get32(p + 12),
                            .foreign = {.changed = of_get64(p + 16),
                                        .repaired = of_get64(p + 24),
-                                       .differs = flags & DIFFERS}};
+                                       .differs = flags & DIFFERS,
+                                       .root = flags & OTHER_ROOT}};
 }

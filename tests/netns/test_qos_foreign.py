@@ -67,6 +67,28 @@ def test_a_foreign_root_is_not_touched(foreign, ns):
     assert q.dump(foreign) == []
 
 
+def other_root(conn):
+    return bool(q.qos_ports(conn)[2, 0]['flags'] & q.OTHER_ROOT)
+
+
+def test_a_foreign_root_is_reported(topo, ns):
+    """Whoever asks for queues hears of it, whether it was there before the switch or came later; and when it is gone."""
+    tc.tc(ns, *FOREIGN['tbf'][0].split())
+    with running(topo) as (daemon, conn):
+        assert other_root(conn)
+        said = daemon.dpctl('qos-show').stdout
+        assert said.startswith("no queues\nport 2 has another program's root qdisc") and 'cmd=replace,port=2,class=0,rate=RATE' in said, said
+        assert 'another' not in daemon.dpctl('qos-show', 'port=1').stdout
+        tc.tc(ns, 'qdisc', 'del', 'dev', 'p2', 'root')
+        until(lambda: not other_root(conn), 'the news that it is gone')
+        tc.tc(ns, *FOREIGN['pfifo'][0].split())
+        until(lambda: other_root(conn), 'the news of the next one')
+        ask(conn, q.htb_class(q.REPLACE, 2, 0, 10 * MBIT))
+        assert not other_root(conn)
+        ask(conn, q.clear(2))
+        assert not other_root(conn)
+
+
 def test_replace_takes_the_place_of_a_foreign_root(foreign, ns):
     ask(foreign, q.qdisc(q.BFIFO, q.REPLACE, 2, 0, 9000))
     root = tc.root(ns, 'p2')

@@ -226,7 +226,7 @@ def split_experimenter(body):
     return body[8:]
 
 
-KEPT, DIFFERS, AWAY = 1, 2, 4                 # flags of QOS_PORTS
+KEPT, DIFFERS, AWAY, OTHER_ROOT = 1, 2, 4, 8                 # flags of QOS_PORTS
 
 
 def qos_ports(conn):

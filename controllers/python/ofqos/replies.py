@@ -120,6 +120,7 @@ class PortQueues:
     queues: int
     foreign_changes: int
     foreign_repaired: int
+    foreign_root: bool = False  # another program's root qdisc is there, and the switch refuses queues
 
 
 def parse_ports(data: bytes) -> List[PortQueues]:
@@ -131,7 +132,7 @@ def parse_ports(data: bytes) -> List[PortQueues]:
         row = table.SCHEDULER_NUMBERS.get(sched)
         found.append(PortQueues(port, 'in' if direction else 'out', row.name if row else None,
                                 bool(flags & 1), bool(flags & 2), bool(flags & 4), default,
-                                queues, changes, repaired))
+                                queues, changes, repaired, bool(flags & 8)))
     return found
 
 

@@ -53,7 +53,7 @@ class Watching(Dpctl):
             with Switch(self.counting()) as switch:
                 self.check(run(switch, 'qos-watch', *args), 2)
 
-    def promised(self, measured=False, waits=(5, 0, 1500, 2000)):
+    def promised(self, measured=False, waits=(5, 0, 1500, 2000), trees=b''):
         """A class with a promise that was kept for 3 of 4 s, and one without.  waits: samples, least, 50 and 90 %"""
         htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
         dump = entry(1, 1, 2, 10, 0, htb + qosmsg.props(promise=500)) + entry(1, 1, 2, 11, 0, htb)
@@ -65,7 +65,7 @@ class Watching(Dpctl):
 
         def reply(xid, body):
             asked = struct.unpack_from('!I', body, 12)[0]
-            data = {1: dump, 9: service, 14: latency}[asked]
+            data = {1: dump, 4: trees, 9: service, 14: latency}[asked]
             return [of13.message(MP_REPLY, struct.pack('!HH4xII', 0xffff, 0, 0x514f5346, asked) +
                                  data, xid)]
         return {MP_REQUEST: reply}
@@ -132,6 +132,8 @@ class Watching(Dpctl):
                 with Switch(replies) as switch:
                     slow, = json.loads(self.check(run(switch, '--json', 'why-slow')).stdout)['slow']
                 self.assertEqual((slow['where'], slow['added_us']), (where, 5000))
+        with Switch(self.promised(measured=True, trees=struct.pack('!IBBHIIQQ', 2, 0, 0, 8, 0, 0, 0, 0))) as switch:
+            self.assertIn("has another program's root qdisc", self.check(run(switch, 'why-slow')).stdout)
 
     def watch_on_terminal(self, **env):
         """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""

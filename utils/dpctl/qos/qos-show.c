@@ -50,6 +50,7 @@ json_tins(struct of_json *j, const struct queue_node *node, const struct queue_r
 
 /* What is asked for beside the dump. */
 struct extras {
+    uint32_t port;           /* OFPP_ANY: all */
     struct queue_view whole; /* what print_default looks at; it may be more than is shown */
     struct queue_trees trees;
     struct queue_rows tins;
@@ -97,6 +98,7 @@ json_tree(struct of_json *j, const struct qos_tree *t)
     of_json_uint(j, "foreign_changes", t->foreign.changed);
     of_json_uint(j, "foreign_repaired", t->foreign.repaired);
     of_json_bool(j, "differs", t->foreign.differs);
+    of_json_bool(j, "foreign_root", t->foreign.root);
     of_json_end_object(j);
 }
 
@@ -325,6 +327,22 @@ print_port(struct of_wr *w, const struct queue_node *node, const struct queue_tr
             t->foreign.differs ? "; the kernel still differs from what was asked for" : "");
 }
 
+static void
+print_other_roots(struct of_wr *w, const struct extras *x)
+{
+    for (size_t i = 0; i < x->trees.n; i++) {
+        const struct qos_tree *t = &x->trees.v[i];
+        if (!t->foreign.root || (x->port != OFPP_ANY && x->port != t->port_no))
+            continue;
+        of_printf(
+            w,
+            "\nport %" PRIu32
+            " has another program's root qdisc, which alone decides how packets wait (tc -s qdisc show): "
+            "qos-htb cmd=replace,port=%" PRIu32 ",class=0,rate=RATE takes its place",
+            t->port_no, t->port_no);
+    }
+}
+
 /* A tree for each port and direction. */
 static void
 print_trees(struct of_wr *w, const struct queue_view *view, const struct extras *x)
@@ -344,6 +362,7 @@ print_trees(struct of_wr *w, const struct queue_view *view, const struct extras 
     }
     if (!view->n)
         of_printf(w, "no queues");
+    print_other_roots(w, x);
 }
 
 /* ------------------------------------------------------------------- --kernel */
@@ -448,6 +467,7 @@ qos_show(struct ctx *c, const struct command *self, char **words, int n)
     if (st)
         return st;
     x.latencies = queues_latency_if_known(c);
+    x.port = q.port;
     struct of_wr w = of_wr_grow(VIEW_MAX);
     (c->json ? json_trees : print_trees)(&w, &view, &x);
     return view_line(c, &w);

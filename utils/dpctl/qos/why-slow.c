@@ -26,6 +26,7 @@ struct slow {
     const struct qos_sched *leaf;   /* that somebody asked for; NULL: none, or the switch's own */
     uint32_t added;                 /* by this queue and those behind it */
     uint32_t wait;                  /* in this one */
+    bool other_root;                /* another program's root qdisc is on the port */
 };
 
 /* ------------------------------------------------------------------ judging */
@@ -38,14 +39,18 @@ known(uint32_t us)
 
 /* The rows, and what is known of their queues: in one pass through these. */
 static void
-look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *view)
+look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *view,
+        const struct queue_trees *trees)
 {
     size_t at;
     for (size_t i = 0; i < rows->n; i++) {
         const struct queue_latency l = queues_latency_at(rows, i);
         uint32_t rtt = known(l.rtt.p50), path = known(l.path);
-        v[i] =
-            (struct slow){.l = l, .added = rtt > path ? rtt - path : 0, .wait = known(l.wait.p50)};
+        const struct qos_tree *t = queues_find_tree(trees, l.port_no, l.in ? QOS_IN : QOS_OUT);
+        v[i] = (struct slow){.l = l,
+                             .added = rtt > path ? rtt - path : 0,
+                             .wait = known(l.wait.p50),
+                             .other_root = t && t->foreign.root};
     }
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
@@ -108,6 +113,12 @@ print_remedy(struct of_wr *w, const struct slow *s)
             w,
             "\n    Whether they wait in this queue is not known yet: it is read from now on. Ask again in a few "
             "seconds, while round trips are long.");
+    else if (s->other_root)
+        of_printf(
+            w,
+            "\n    The port has another program's root qdisc, in which they may wait: tc -s qdisc show. dpctl qos-htb "
+            "cmd=replace,port=%u,class=0,rate=RATE takes its place.",
+            port);
     else if (where == BEHIND)
         of_printf(
             w,
@@ -204,17 +215,18 @@ why_slow(struct ctx *c, const struct command *self, char **words, int n)
     struct asked q = {OFPP_ANY};
     struct queue_rows rows;
     struct queue_view view;
+    struct queue_trees trees;
     enum status st = keys_take(c, keys, words, n, &q);
     st = st ? st : queues_ask_latency(c, q.port, QOS_ALL_CLASSES, &rows);
     if (!st && !rows.n && !c->json)
         return queues_say_no_latency(c);
-    st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
+    st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, &trees, &view);
     if (st)
         return st;
     struct slow *v = of_arena_array(&c->arena, rows.n + 1, sizeof *v);
     if (!v)
         return say_memory(c);
-    look_at(v, &rows, &view);
+    look_at(v, &rows, &view, &trees);
     struct of_wr w = of_wr_grow(VIEW_MAX);
     if (!show(c, &w, v, rows.n) && !c->json)
         of_printf(&w, "no packets wait: of %zu queue%s none adds %d ms in the last ten seconds",

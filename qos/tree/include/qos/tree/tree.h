@@ -48,6 +48,7 @@ struct model_port {
     struct packed *config;         /* of the root; of a tree: NULL, or OFFLOAD */
     uint32_t place;      /* parent of the root: QOS_PARENT_ROOT, a class that somebody else made
                          * (place.h), or the transmit queue */
+    bool other_root;     /* another program's root qdisc is there, with no place for ours */
     bool second;         /* a classless root has the second of its two handles */
     bool absent;         /* the interface is gone: only the model is left */
     bool keep;           /* the tree was requested itself: it stays when its last queue goes */

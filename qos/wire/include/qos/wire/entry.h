@@ -30,6 +30,7 @@ int qos_entry_decode(struct qos_entry *entry, struct of_rd *rd, struct qos_error
 struct qos_foreign_counts {
     uint64_t changed, repaired;
     bool differs; /* kernel and model, at the last comparison */
+    bool root;    /* another program's root qdisc is where ours would be */
 };
 
 /* An entry of QOS_PORTS: one direction of a port. */
