@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofdatapath: the switch's daemon. */
+#include "addresses.h"
 #include "assembly.h"
 #include "queues.h"
 #include "reload.h"
@@ -222,6 +223,7 @@ make_switch(struct process *p)
         give_up(p->sw, "out of memory");
     restart_ready(&p->restart); /* behind this, what can fail must not end the process */
     apply_offload(&p->config.running);
+    sw_fail_update(p->sw); /* before the first packet, as no controller is connected yet */
     add_ports(p->sw, wanted, &p->restart);
     if (main_options.qos_reset && !p->restart.takes_over)
         qos_clear_all(p->sw->qos, NULL);
@@ -254,6 +256,7 @@ run(struct process *p)
     add_socket(p);
     sw_fail_update(p->sw);
     sw_fail_say(p->sw);
+    addresses_say(p->sw);
     if (watchdog_start(p->sw, &p->watchdog))
         give_up(p->sw, "cannot start the watchdog: out of memory");
     queue_jobs_wait(r->jobs, is_ready, p);

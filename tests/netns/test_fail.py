@@ -9,9 +9,10 @@ import time
 import pytest
 
 from support import of13, qosmsg
+from support.load import Cbr
 from support.of13 import apply_actions, goto_table, instruction, match, output, set_queue
 from support.status import CLOSED, OPEN, OWN, QOSF, RELAY, STATUS, connections, relay, status, wait_status
-from support.topo import Switch, udp_frame
+from support.topo import Switch, sh, udp_frame
 from support.wait import until
 
 CONNECTED = {'remote.is-connected': 'true', 'standalone': 'false'}
@@ -206,6 +207,28 @@ def test_only_listening_is_a_learning_switch(four_ports, wires):
         local.flow(apply_actions(output(4)), match=match(in_port=1, eth_type=0x806))
         assert arrives(wires, 1, 2, 3)
         assert 'no controller is configured' in s.output() and '--fail=open' in s.output()
+
+
+def test_the_first_packets_go_by_normal(four_ports, wires):
+    """Those that come while the switch starts, too: it makes queues before it listens."""
+    queues = [f'--queue=p{1 + n % 4}:htb class={n},rate=1kbit' for n in range(4, 400)]
+    with Cbr(four_ports, 1, (udp_frame(1), 500)), switch_of(four_ports, '--fail=open', *queues) as (s, _):
+        assert arrives(wires, 2, 3)
+        counters = json.loads(s.dpctl('--json', 'counters').stdout)
+        assert counters['worker.0.packets'] and counters.get('drop.no_match', 0) == 0
+
+
+def test_an_address_that_others_do_not_reach(four_ports, wires):
+    """A host that keeps its address at a port of a learning switch is told what to do."""
+    sh('ip', '-n', four_ports.switch_ns, 'addr', 'add', '192.0.2.9/24', 'dev', 'p2')
+    try:
+        with switch_of(four_ports, '--fail=open') as (s, _):
+            line, = [x for x in s.output().splitlines() if "this machine's address" in x]
+            assert 'port 2 (p2) has' in line and '192.0.2.9' in line and '--local-port=NAME' in line
+        with switch_of(four_ports) as (s, _):
+            assert "this machine's address" not in s.output()
+    finally:
+        sh('ip', '-n', four_ports.switch_ns, 'addr', 'del', '192.0.2.9/24', 'dev', 'p2')
 
 
 def test_a_map_needs_no_way_where_the_switch_forwards_what_is_missed(four_ports, wires):
