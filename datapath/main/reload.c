@@ -50,6 +50,8 @@ take_words(struct configuration *c, char **words)
     struct stream_address a;
     char why[256];
     for (; *words; words++) {
+        if (if_nametoindex(*words))
+            daemon_die("%s is an interface: interfaces are one word, such as -i eth1,eth2", *words);
         if (stream_parse(*words, &a, why, sizeof why))
             daemon_die("%s", why);
         daemon_settings_add(&c->line, c->program, a.passive ? "listen" : "controller", *words);

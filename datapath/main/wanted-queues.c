@@ -202,11 +202,16 @@ read_profile(struct source *f, const struct qos_profile_text *text)
                               "is for %s, the local port, which has no queues: make them at the "
                               "port that its packets leave or enter by",
                               f->port);
+    else if (!*f->port)
+        daemon_settings_fault(w->s, f->at,
+                              "must begin with the port's interface, such as eth1:%s; in a file it "
+                              "stands in [port eth1]",
+                              f->at->value);
     else if (!wanted_find_port(w, f->port))
         daemon_settings_fault(w->s, f->at,
                               "is for %s, which is no port: add it to interfaces, or write "
                               "[port %s]",
-                              *f->port ? f->port : "an interface", *f->port ? f->port : "eth1");
+                              f->port, f->port);
     else if (wanted_find_queues(w, f->port))
         daemon_settings_fault(w->s, f->at,
                               "is the second one of port %s, which has one profile, or "

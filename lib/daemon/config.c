@@ -196,11 +196,26 @@ struct reading {
     struct daemon_settings *s;
 };
 
+static bool
+is_global(const struct daemon_option *options, const char *key)
+{
+    for (const struct daemon_option *o = options; o->name || o->help; o++)
+        if (o->name && o->help && !o->line_only && !strcmp(o->name, key))
+            return true;
+    return false;
+}
+
 static void
 unknown_key(struct reading *r, unsigned line, const char *section, const char *key)
 {
     struct of_near near = of_near(key, strlen(key));
     char text[OF_NEAR_TEXT];
+    if (*section && is_global(r->p->options, key)) {
+        line_fault(r->s, line,
+                   "key '%s' is not one of section [%s ...]: write it above the first section", key,
+                   section);
+        return;
+    }
     for (const struct daemon_option *o = r->p->options; o->name || o->help; o++)
         if (o->name && o->help && !o->line_only && (!*section || o->section))
             of_near_try(&near, *section ? key_of(o) : o->name);

@@ -222,6 +222,7 @@ open_unix(const char *text, const struct stream_address *at, struct why why)
     make_directory(a.sun_path);
     int fd = bind_unix(&a);
     char occupant[128];
+    text = strcmp(text, "punix:") ? text : at->host;
     if (fd == -EADDRINUSE)
         name_occupant(&a, occupant, sizeof occupant);
     return fd >= 0

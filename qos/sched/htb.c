@@ -125,6 +125,9 @@ check(const struct qos_values *v, const struct qos_values *given, struct qos_err
         return qos_fail(e, QOS_BAD_PARAM,
                         "give a ceil or a share of the parent's ceil, not both: ceil=10mbit or "
                         "ceil=60%% (with CEIL_SHARE_PPM the fixed ceil is 0)");
+    if (!rate)
+        return qos_fail(e, QOS_BAD_PARAM,
+                        "no rate is given: it must be 8 bit/s or more, such as rate=6mbit");
     if (rate < QOS_RATE_MIN)
         return qos_fail(e, QOS_BAD_PARAM, "rate %llu bit/s is too low; it must be 8 bit/s or more",
                         (unsigned long long)rate);

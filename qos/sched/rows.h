@@ -72,8 +72,7 @@
     {                                                                                              \
         .names = "promise", .slot = QOS_PROMISE, .unit = QOS_U_MSEC, .where = QOS_CLASS_SET,       \
         QOS_PROP(PROMISE), .min = 100, .max = 3600000, .none = 1,                                  \
-        .help =                                                                                    \
-            "say when it gets less than its rate, or drops, for so long (100ms to 1h; 0: don't)"   \
+        .help = "say when it gets less than its rate, or drops, for so long (0: don't)"            \
     }
 
 /* The row of a class's `delay`. */
@@ -83,7 +82,7 @@
         QOS_PROP(DELAY_US), .min = 1000, .max = 10000000, .none = 1,                               \
         .help =                                                                                    \
             "promised: nine tenths of a second's time packets wait no longer than this, else say " \
-            "so (1ms to 10s; 0: no promise)"                                                       \
+            "so (0: no promise)"                                                                   \
     }
 
 /* Rows that queues with a delay to hold share; a: its attribute, d: its default as text. */

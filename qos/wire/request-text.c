@@ -210,6 +210,12 @@ static int
 parse_class(struct parse *p, const char *key, const char *text, struct qos_request *r)
 {
     uint64_t v;
+    const char *minor = strchr(text, ':'); /* tc's 1:10, which is hexadecimal */
+    if (minor && minor[1] && strspn(minor + 1, "0123456789abcdefABCDEF") == strlen(minor + 1))
+        return wrong(
+            p,
+            "%s=%.40s is tc's way, in hexadecimal: write %s=0x%.8s, or the number that a queue has here",
+            key, text, key, minor + 1);
     if (qos_parse_number(text, &v, NULL, 0) || v > UINT32_MAX)
         return wrong(p, "%s=%.40s is not a class; give 1 to %u (0x1 to 0x%x)", key, text,
                      QOS_CLASS_MAX, QOS_CLASS_MAX);

@@ -89,6 +89,31 @@ def test_bad_reload_changes_nothing(topo):
         assert 'workers has changed, and needs a restart' in switch.output()
 
 
+SAID = {
+    'an interface as a word of its own': (['-i', 'p1', 'p2'], 'p2 is an interface: interfaces are one word, such as -i eth1,eth2'),
+    'a queue of no port': (['-i', 'p1', '--queue=htb class=10,rate=6mbit'],
+                           "--queue must begin with the port's interface, such as eth1:htb class=10,rate=6mbit"),
+    "tc's class": (['-i', 'p1', '--queue=p1:htb class=1:10,rate=6mbit'],
+                   "class=1:10 is tc's way, in hexadecimal: write class=0x10"),
+}
+
+
+@pytest.mark.parametrize('what', SAID)
+def test_what_a_wrong_line_hears(topo, what):
+    words, says = SAID[what]
+    said = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'), '--check', *words, 'punix:/tmp/ofqos-none'],
+                          text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)
+    assert said.returncode == 1 and says in said.stderr, said
+
+
+def test_a_key_in_the_wrong_section(topo, tmp_path):
+    conf = tmp_path / 'a.conf'
+    conf.write_text('interfaces = p1\n[port p1]\nmap = then=normal\n')
+    said = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'), f'--check={conf}'],
+                          text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)
+    assert f"{conf}:3: key 'map' is not one of section [port ...]: write it above the first section" in said.stderr, said
+
+
 WRONG = {
     'a parent that is not there': ('htb class=11,parent=77,rate=1mbit', 'class 77'),
     'a ceil below its rate': ('htb class=11,rate=6mbit,ceil=1mbit', 'ceil'),

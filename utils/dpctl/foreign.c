@@ -100,6 +100,8 @@ static const struct foreign {
     {"qos-add", "write qos-htb cmd=add,port=eth1,class=10,rate=6mbit"},
     {"qos-set", "write qos-htb cmd=change,port=eth1,class=10,rate=6mbit"},
     {"qos-del", "write qos-clear port=eth1, or qos-clear port=eth1,class=10"},
+    {"qos-delete", "write qos-clear port=eth1, or qos-clear port=eth1,class=10"},
+    {"qos-remove", "write qos-clear port=eth1, or qos-clear port=eth1,class=10"},
     {"list",
      "dpctl --help=all lists the commands; port-desc, stats-flow and qos-show what there is"},
     {"drops", "write why-dropped"},
