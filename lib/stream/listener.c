@@ -154,8 +154,7 @@ bind_unix(const struct sockaddr_un *a)
         return -errno;
     int err = bind_closed(fd, a);
     if (err == -EADDRINUSE && is_stale(a)) {
-        unlink(a->sun_path);
-        err = bind_closed(fd, a);
+        err = unlink(a->sun_path) ? -errno : bind_closed(fd, a);
     }
     bool made = !err;
     if (!err)

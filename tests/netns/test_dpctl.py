@@ -205,6 +205,22 @@ def test_default_socket():
     assert 'must be the name or number of a group' in done.stderr
 
 
+STALE = """
+mount -t tmpfs none /run && mkdir /run/ofqos || exit 90
+python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("/run/ofqos/ofdatapath.sock")'
+mount -o remount,ro /run || exit 91
+exec "$O" punix:
+"""
+
+
+def test_a_stale_socket_that_stays():
+    """Nobody listens there, and the directory does not let it be removed: the message says so, and names the path."""
+    done = subprocess.run(['unshare', '-mn', 'sh', '-c', STALE], text=True, timeout=60, capture_output=True, check=False,
+                          env=dict(os.environ, O=binary('datapath/ofdatapath')))
+    assert done.returncode == 1
+    assert done.stderr.endswith('/run/ofqos/ofdatapath.sock: Read-only file system\n'), done.stderr
+
+
 def test_ports_by_name(switch, conn):
     switch.dpctl('flow-mod', 'cmd=add,table=0', 'in_port=p1', 'apply:output=p3')
     flow, = conn.flows()
