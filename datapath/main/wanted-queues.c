@@ -263,7 +263,12 @@ take_profile(struct wanted *w, const struct daemon_setting *at)
     struct qos_profile_text text = {
         .file = path_of(w, at, words[0]), .sets = words + 1, .n_sets = n - 1};
     if (stat(text.file, &st))
-        daemon_settings_fault(w->s, at, "is wrong: %s: %s", text.file, strerror(errno));
+        daemon_settings_fault(
+            w->s, at, "is wrong: %s: %s%s", text.file, strerror(errno),
+            strpbrk(words[0], "./")
+                ? ""
+                : "; it must be a file with its path (dpctl qos-apply alone knows "
+                  "examples by name)");
     else if (!S_ISREG(st.st_mode))
         daemon_settings_fault(w->s, at, "is wrong: %s is no regular file", text.file);
     else

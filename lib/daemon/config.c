@@ -211,9 +211,8 @@ unknown_key(struct reading *r, unsigned line, const char *section, const char *k
     struct of_near near = of_near(key, strlen(key));
     char text[OF_NEAR_TEXT];
     if (*section && is_global(r->p->options, key)) {
-        line_fault(r->s, line,
-                   "key '%s' is not one of section [%s ...]: write it above the first section", key,
-                   section);
+        line_fault(r->s, line, "key '%s' is not one of section [%s ...]: write it below [switch]",
+                   key, section);
         return;
     }
     for (const struct daemon_option *o = r->p->options; o->name || o->help; o++)

@@ -188,9 +188,9 @@ value_of(const struct daemon_option *o, char *out)
     if (o->section && colon)
         arg = colon + 1;
     snprintf(out, NOTE_MAX, "%s", *arg == '[' ? arg + 1 : arg);
-    size_t n = strlen(out);
-    if (n && out[n - 1] == ']' && (*arg == '[' || (o->section && !strchr(arg, '['))))
-        out[n - 1] = '\0';
+    size_t n = strcspn(out, "[]");
+    if (out[n] == ']') /* of a bracket that began before the value: IF[:NUMBER] */
+        out[n] = '\0';
 }
 
 /* The heading of a row's section: [port IF]. */
@@ -198,6 +198,25 @@ static void
 section_of(const struct daemon_option *o, char *out)
 {
     snprintf(out, NOTE_MAX, "[%s %.*s]", o->section, (int)strcspn(o->arg, ":["), o->arg);
+}
+
+static void
+conf_text_row(FILE *f, const struct daemon_option *o)
+{
+    char value[NOTE_MAX], range[NOTE_MAX], def[NOTE_MAX], section[NOTE_MAX] = "", all[1024];
+    value_of(o, value);
+    range_of(o, range);
+    default_of(o, def);
+    if (o->section)
+        section_of(o, section);
+    int n = fprintf(f, "  %s = %s", o->key ? o->key : o->name, value);
+    if (n + 2 > TEXT_COLUMN)
+        n = fprintf(f, "\n") - 1;
+    fprintf(f, "%*s", TEXT_COLUMN - n, "");
+    snprintf(all, sizeof all, "%s%s%s%s%s%s%s%s", section, *section ? ": " : "", o->help,
+             *range ? "; " : "", range, *def ? "; default: " : "", def,
+             o->apply ? "" : "; a change needs a restart");
+    print_wrapped(f, all, TEXT_COLUMN);
 }
 
 static void
@@ -258,7 +277,8 @@ static const struct format {
     {"text", text_group, text_row, .is_page = true},
     {"markdown", markdown_group, markdown_row, false, false},
     {"man", man_group, man_row, false, false},
-    {"conf", man_group, conf_man_row, .is_conf = true},
+    {"conf", text_group, conf_text_row, .is_conf = true},
+    {"conf-man", man_group, conf_man_row, .is_conf = true},
     {"conf-markdown", conf_markdown_group, conf_markdown_row, .is_conf = true},
 };
 

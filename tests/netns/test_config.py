@@ -93,6 +93,8 @@ SAID = {
     'an interface as a word of its own': (['-i', 'p1', 'p2'], 'p2 is an interface: interfaces are one word, such as -i eth1,eth2'),
     'a queue of no port': (['-i', 'p1', '--queue=htb class=10,rate=6mbit'],
                            "--queue must begin with the port's interface, such as eth1:htb class=10,rate=6mbit"),
+    "an example's name": (['-i', 'p1', '--profile=p1:home-router up=20mbit'],
+                          'it must be a file with its path (dpctl qos-apply alone knows examples by name)'),
     "tc's class": (['-i', 'p1', '--queue=p1:htb class=1:10,rate=6mbit'],
                    "class=1:10 is tc's way, in hexadecimal: write class=0x10"),
 }
@@ -111,7 +113,7 @@ def test_a_key_in_the_wrong_section(topo, tmp_path):
     conf.write_text('interfaces = p1\n[port p1]\nmap = then=normal\n')
     said = subprocess.run(['ip', 'netns', 'exec', topo.switch_ns, binary('datapath/ofdatapath'), f'--check={conf}'],
                           text=True, check=False, timeout=60, stdin=subprocess.DEVNULL, capture_output=True)
-    assert f"{conf}:3: key 'map' is not one of section [port ...]: write it above the first section" in said.stderr, said
+    assert f"{conf}:3: key 'map' is not one of section [port ...]: write it below [switch]" in said.stderr, said
 
 
 WRONG = {

@@ -61,7 +61,7 @@ class Config(unittest.TestCase):
 
     def test_each_key_is_an_option(self):
         """The same wrong value is refused with the same sentence"""
-        page = run('--help=conf')[1].replace('\\-', '-')
+        page = run('--help=conf-man')[1].replace('\\-', '-')
         keys = re.findall(r'^\\fB(\S+)\\fR = (.*)$', page, re.M)
         self.assertGreater(len(keys), 30)
         self.assertNotIn('config', dict(keys))
@@ -76,6 +76,13 @@ class Config(unittest.TestCase):
             self.assertEqual([s.split(' ', 2)[2] for s in line], [s.split(' ', 2)[2] for s in file], key)
             compared += len(line)
         self.assertGreater(compared, 20)
+
+    def test_the_keys_as_text(self):
+        """What `there is no key` names is for people to read."""
+        page = run('--help=conf')[1]
+        self.assertNotIn('\\', page)
+        for words in ('  workers = N', '; a change needs a restart', '  number = NUMBER  ', '  profile = FILE', '[port IF]: '):
+            self.assertIn(words, page)
 
     def test_mistakes(self):
         self.mistake('controler = tcp:192.0.2.1\n', '2: ', "'controler'", 'did you mean controller?')
