@@ -7,6 +7,7 @@
 
 #define BUCKETS    1024u /* of the hash; a power of two */
 #define MINUTES    10u
+#define SECONDS    (LATENCY_SPAN_MS / 1000)
 #define MS_NS      UINT64_C(1000000)
 #define MINUTE_NS  UINT64_C(60000000000)
 #define APART_MS   (LATENCY_SPAN_MS / LATENCY_KEPT)
@@ -22,6 +23,13 @@ struct window {
     } kept[LATENCY_KEPT];
 };
 
+/* Segments, since then and in each of the last seconds. */
+struct segments {
+    struct latency_segments all;
+    uint64_t second; /* the one that recent[second % SECONDS] is of */
+    struct latency_segments recent[SECONDS];
+};
+
 struct series {
     struct series *next;
     struct latency_key key;
@@ -29,6 +37,7 @@ struct series {
     uint64_t rtt_samples, delay_samples;
     uint64_t minute;        /* the one that path[minute % MINUTES] is of */
     uint32_t path[MINUTES]; /* least round trip of each minute */
+    struct segments segments;
     struct window rtt, delay;
     struct latency_histogram all_rtt, all_delay;
 };
@@ -162,6 +171,35 @@ path_of(struct series *s, uint64_t now)
     return least;
 }
 
+/* ------------------------------------------------------------------ segments */
+
+static void
+add_segments(struct latency_segments *to, const struct latency_segments *more)
+{
+    to->counted += more->counted;
+    to->behind += more->behind;
+    to->before += more->before;
+}
+
+static void
+follow_seconds(struct segments *s, uint64_t now)
+{
+    uint64_t second = now / (1000 * MS_NS), since = second - s->second;
+    for (uint64_t i = 1; i <= since && i <= SECONDS; i++)
+        s->recent[(s->second + i) % SECONDS] = (struct latency_segments){0};
+    s->second = second;
+}
+
+static struct latency_segments
+recent_segments(struct segments *s, uint64_t now)
+{
+    struct latency_segments sum = {0};
+    follow_seconds(s, now);
+    for (unsigned i = 0; i < SECONDS; i++)
+        add_segments(&sum, &s->recent[i]);
+    return sum;
+}
+
 /* ------------------------------------------------------------------ queues */
 
 static bool
@@ -264,6 +302,18 @@ latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
     add(&s->all_delay, us);
 }
 
+void
+latency_count(struct latency *l, const struct latency_key *k, const struct latency_segments *more,
+              uint64_t now)
+{
+    struct series *s = series_of(l, k, now);
+    if (!s)
+        return;
+    follow_seconds(&s->segments, now);
+    add_segments(&s->segments.all, more);
+    add_segments(&s->segments.recent[s->segments.second % SECONDS], more);
+}
+
 uint64_t
 latency_lost(const struct latency *l)
 {
@@ -348,6 +398,8 @@ latency_each(struct latency *l, uint32_t port_no, uint32_t class_id, uint64_t no
         struct latency_view view = {.key = v[i]->key,
                                     .path = path_of(v[i], now),
                                     .source = v[i]->source,
+                                    .all_segments = v[i]->segments.all,
+                                    .segments = recent_segments(&v[i]->segments, now),
                                     .all_rtt = &v[i]->all_rtt,
                                     .all_delay = &v[i]->all_delay};
         figures(&v[i]->rtt, v[i]->rtt_samples, now, &view.rtt);

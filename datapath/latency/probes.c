@@ -156,6 +156,7 @@ put_sample(const struct probes *p, const struct rtt_sample *s)
     store_relaxed(&at->ifindex, s->ifindex);
     store_relaxed(&at->queue, s->queue);
     store_relaxed(&at->pair, s->pair);
+    store_relaxed(&at->tally, s->tally);
     store_release(&at->number, before + 1);
 }
 
@@ -184,10 +185,11 @@ probes_look(const struct probes *p, const struct packet *pkt, int in_ifindex, in
         return;
     rtt_sign(p->control, &e, &seen);
     struct rtt_slot *slot = &p->slot[seen.sig >> 1 & p->control->slots];
-    if (rtt_look(slot, &seen, &s)) {
+    rtt_enter(p->control, &e, slot, &seen);
+    if (rtt_look(slot, &seen, &s))
         s.pair = rtt_pair(p->control, &e);
+    if (s.pair || s.tally)
         put_sample(p, &s);
-    }
     rtt_leave(p->control, &e, slot, &seen, s.us);
 }
 
@@ -205,7 +207,8 @@ probes_read(const struct probes *p, uint32_t *from, probes_fn *each, void *ctx)
                                .us = load_relaxed(&at->us),
                                .ifindex = load_relaxed(&at->ifindex),
                                .queue = load_relaxed(&at->queue),
-                               .pair = load_relaxed(&at->pair)};
+                               .pair = load_relaxed(&at->pair),
+                               .tally = load_relaxed(&at->tally)};
         if (s.number == *from + 1) /* else it is being written, or was overwritten */
             each(ctx, &s);
     }

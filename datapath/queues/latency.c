@@ -55,7 +55,12 @@ take_sample(void *ctx, const struct rtt_sample *s)
     struct reading *r = ctx;
     if (s->ifindex != r->ifindex || s->queue != r->queue)
         find_queue(r, s);
-    if (r->found && latency_rtt(r->sw->latency->store, &r->key, s->us, s->pair, r->now))
+    const struct latency_segments more = {.counted = s->tally & 0xffff,
+                                          .behind = s->tally >> RTT_BEHIND & 0xff,
+                                          .before = s->tally >> RTT_BEFORE};
+    if (r->found && more.counted)
+        latency_count(r->sw->latency->store, &r->key, &more, r->now);
+    if (r->found && s->pair && latency_rtt(r->sw->latency->store, &r->key, s->us, s->pair, r->now))
         r->slow = true;
 }
 

@@ -102,6 +102,7 @@ put_sample(struct rtt_control *c, const struct rtt_sample *s)
     at->ifindex = s->ifindex;
     at->queue = s->queue;
     at->pair = s->pair;
+    at->tally = s->tally;
     at->number = before + 1;
 }
 
@@ -139,10 +140,11 @@ ofqos_round_trip(struct __sk_buff *skb, __u32 where, __u32 in, __u64 out, __u64 
     struct rtt_sample sample = {};
     if (!s)
         return 0;
-    if (rtt_look(s, &p, &sample)) {
+    rtt_enter(c, &e, s, &p);
+    if (rtt_look(s, &p, &sample))
         sample.pair = rtt_pair(c, &e);
+    if (sample.pair || sample.tally)
         put_sample(c, &sample);
-    }
     rtt_leave(c, &e, s, &p, sample.us);
     return 0;
 }

@@ -15,7 +15,7 @@
 
 #define LATENCY_SPAN_MS 10000u
 #define LATENCY_KEPT    128u
-#define LATENCY_MOST    16384u     /* queues that are followed, at 1.5 KB each */
+#define LATENCY_MOST    16384u     /* queues that are followed, at 2 KB each */
 #define LATENCY_NONE    UINT32_MAX /* no sample in that time */
 #define LATENCY_RECENT  4096u      /* round trips that latency_recent knows, at 40 bytes each */
 
@@ -47,10 +47,17 @@ struct latency_histogram {
     uint64_t n[OFP_LATENCY_BOUNDS_N + 1];
 };
 
+/* TCP segments that were counted (rtt.h), and those of them that were sent again: lost behind us, or before us. */
+struct latency_segments {
+    uint64_t counted, behind, before;
+};
+
 struct latency_view {
     struct latency_key key;
     struct latency_figures rtt, delay;
     const struct latency_histogram *all_rtt, *all_delay; /* while latency_each runs */
+    struct latency_segments all_segments,
+        segments;  /* since the queue is followed; in LATENCY_SPAN_MS */
     uint32_t path; /* least round trip of the last ten minutes */
     uint8_t source;
 };
@@ -65,6 +72,8 @@ bool latency_rtt(struct latency *l, const struct latency_key *k, uint32_t us, ui
                  uint64_t now);
 void latency_delay(struct latency *l, const struct latency_key *k, uint32_t us,
                    enum latency_source source, uint64_t now);
+void latency_count(struct latency *l, const struct latency_key *k,
+                   const struct latency_segments *more, uint64_t now);
 uint64_t latency_lost(const struct latency *l);
 
 /* The queue is gone: if there is one of this name again, it begins anew. */
