@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How long packets take: by queue QOS_LATENCY (docs/reference/qos-extension.md) and HISTOGRAMS, one by one ROUND_TRIPS
- * (docs/reference/extensions.md). */
+/* How long packets take, and how many TCP segments were sent again: by queue QOS_LATENCY
+ * (docs/reference/qos-extension.md), HISTOGRAMS and RETRANSMISSIONS, one by one ROUND_TRIPS (docs/reference/extensions.md). */
 #include "qos-request.h"
 #include <admission/request.h>
 
@@ -23,13 +23,21 @@ may_see(const struct answer *a, const struct latency_key *k)
     return slice_has_queue(a->slice, k->port_no, k->class_id);
 }
 
+/* Of a queue of which segments were counted, and no more, there are no times. */
+static bool
+has_times(const struct answer *a, const struct latency_view *v)
+{
+    return (v->rtt.samples || v->delay.samples) && may_see(a, &v->key);
+}
+
 /* ------------------------------------------------------------------ by queue */
 
+/* waits: how long packets wait is to be read, too. */
 static int
-each_queue(struct answer *a, latency_fn *put)
+each_queue(struct answer *a, latency_fn *put, bool waits)
 {
     struct latency *store = sw_latency(a->sw);
-    int err = sw_service_ask(a->sw);
+    int err = waits ? sw_service_ask(a->sw) : 0;
     a->now = loop_clock();
     return err || !store ? err : latency_each(store, a->port_no, a->class_id, a->now, put, a);
 }
@@ -48,7 +56,7 @@ put_queue(void *ctx, const struct latency_view *v)
 {
     struct answer *a = ctx;
     struct of_wr *w = &a->w;
-    if (!may_see(a, &v->key))
+    if (!has_times(a, v))
         return;
     of_wr16(w, OFP_LATENCY_LEN);
     of_wr8(w, v->key.in);
@@ -71,7 +79,7 @@ put_histograms(void *ctx, const struct latency_view *v)
     struct answer *a = ctx;
     struct of_wr *w = &a->w;
     const struct latency_histogram *all[] = {v->all_rtt, v->all_delay};
-    if (!may_see(a, &v->key))
+    if (!has_times(a, v))
         return;
     of_wr32(w, v->key.port_no);
     of_wr32(w, v->key.class_id);
@@ -82,6 +90,27 @@ put_histograms(void *ctx, const struct latency_view *v)
     for (unsigned k = 0; k < 2; k++)
         for (unsigned i = 0; i <= OFP_LATENCY_BOUNDS_N; i++)
             of_wr64(w, all[k]->n[i]);
+}
+
+static void
+put_segments(void *ctx, const struct latency_view *v)
+{
+    struct answer *a = ctx;
+    struct of_wr *w = &a->w;
+    if (!v->all_segments.counted || !may_see(a, &v->key))
+        return;
+    of_wr32(w, v->key.port_no);
+    of_wr32(w, v->key.class_id);
+    of_wr8(w, v->key.in);
+    of_wr_add(w, 3);
+    of_wr32(w, LATENCY_SPAN_MS / 1000);
+    of_wr64(w, v->all_segments.counted);
+    of_wr64(w, v->all_segments.behind);
+    of_wr64(w, v->all_segments.before);
+    of_wr32(w, (uint32_t)v->segments.counted);
+    of_wr32(w, (uint32_t)v->segments.behind);
+    of_wr32(w, (uint32_t)v->segments.before);
+    of_wr_add(w, 4);
 }
 
 /* ------------------------------------------------------------------ one by one */
@@ -118,10 +147,12 @@ static const struct kind {
     uint32_t exp_type;
     size_t len;       /* of an entry, bytes */
     latency_fn *each; /* of the queues; NULL: round trips */
+    bool waits;
 } kinds[] = {
-    {OFP_EXP_QOS_LATENCY, OFP_LATENCY_LEN, put_queue},
-    {OFP_EXP_HISTOGRAMS, OFP_HISTOGRAMS_LEN, put_histograms},
-    {OFP_EXP_ROUND_TRIPS, OFP_ROUND_TRIP_LEN, NULL},
+    {OFP_EXP_QOS_LATENCY, OFP_LATENCY_LEN, put_queue, true},
+    {OFP_EXP_HISTOGRAMS, OFP_HISTOGRAMS_LEN, put_histograms, true},
+    {OFP_EXP_RETRANSMISSIONS, OFP_RETRANSMISSIONS_LEN, put_segments, false},
+    {OFP_EXP_ROUND_TRIPS, OFP_ROUND_TRIP_LEN, NULL, false},
 };
 
 static int
@@ -142,7 +173,7 @@ handle_latency(struct sw *sw, struct conn *c, const struct of_msg *m)
         qos_fail(&e, QOS_ERR(OFPSFC_BAD_PORT), "there is no port %u", (unsigned)a.port_no);
         return sw_qos_refuse(c, m, &e);
     }
-    e.err = kind->each ? each_queue(&a, kind->each) : each_round_trip(&a);
+    e.err = kind->each ? each_queue(&a, kind->each, kind->waits) : each_round_trip(&a);
     if (!e.err)
         return conn_dump_fixed(c, m, &a.w, kind->len);
     of_wr_free(&a.w);
@@ -164,6 +195,13 @@ const struct request request_histograms = {.access = ACCESS_READ,
                                            .least = 8,
                                            .most = 8,
                                            .run = handle_latency};
+
+const struct request request_retransmissions = {.access = ACCESS_READ,
+                                                .slice = may_ask_queues,
+                                                .needs = QUEUES,
+                                                .least = 8,
+                                                .most = 8,
+                                                .run = handle_latency};
 
 const struct request request_round_trips = {.access = ACCESS_READ,
                                             .slice = may_ask_queues,

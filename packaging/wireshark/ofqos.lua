@@ -62,7 +62,8 @@ local promise_states = {"BROKEN", "KEPT"}
 local capture_points = {[0] = "END", [1] = "IN", [2] = "OUT", [4] = "MISS", [8] = "DROP"}
 local roles = from_zero("NOCHANGE", "EQUAL", "MASTER", "SLAVE")
 local mp_types = {[MP_DUMP] = "QOS_DUMP", [2] = "COUNTERS", [3] = "KERNEL", [4] = "QOS_PORTS",
-    [MP_STATUS] = "STATUS", [9] = "SERVICE", [13] = "TINS", [14] = "QOS_LATENCY", [15] = "ROUND_TRIPS", [16] = "HISTOGRAMS", [MP_DROPS] = "DROPS",
+    [MP_STATUS] = "STATUS", [9] = "SERVICE", [13] = "TINS", [14] = "QOS_LATENCY", [15] = "ROUND_TRIPS", [16] = "HISTOGRAMS", [17] = "RETRANSMISSIONS",
+    [MP_DROPS] = "DROPS",
     [12] = "STATS_CACHE"}
 local bundle_exp_types = {[BUNDLE_CONTROL] = "BUNDLE_CONTROL", [BUNDLE_ADD] = "BUNDLE_ADD_MESSAGE"}
 local ports = {[0xfffffffe] = "LOCAL", [0xffffffff] = "ANY"}

@@ -111,6 +111,7 @@ EXPECT = {
     '19-multipart_reply-stats_cache': {'body.experimenter': 0x514f5346, 'body.exp_type': 12},
     '19-multipart_reply-tins': {'body.experimenter': 0x514f5346, 'body.exp_type': 13},
     '19-multipart_reply-histograms': {'body.experimenter': 0x514f5346, 'body.exp_type': 16},
+    '19-multipart_reply-retransmissions': {'body.experimenter': 0x514f5346, 'body.exp_type': 17},
     '19-multipart_reply-round_trips': {'body.experimenter': 0x514f5346, 'body.exp_type': 15},
     '19-multipart_reply-qos_latency': {'body.experimenter': 0x514f5346, 'body.exp_type': 14},
     '23-queue_get_config_reply': {

@@ -83,6 +83,8 @@
 #define OFP_HISTOGRAMS_LEN   (32 + 16 * (OFP_LATENCY_BOUNDS_N + 1)) /* of an entry */
 #define OFP_EXP_ROUND_TRIPS 15 /* exp_type of a multipart */
 #define OFP_ROUND_TRIP_LEN  32 /* of an entry */
+#define OFP_EXP_RETRANSMISSIONS 17 /* exp_type of a multipart */
+#define OFP_RETRANSMISSIONS_LEN 56 /* of an entry */
 /* us that a round trip takes longer than the path's least, or that packets wait: then the switch reads how long they
  * wait, and dpctl why-slow explains it. */
 #define OFP_LATENCY_SLOW_US 5000

@@ -123,7 +123,7 @@ what_is_open_to_slices(void **state)
         "aggregate table_stats port_stats queue_stats group_stats group_desc "
         "group_features meter_stats meter_config meter_features table_features "
         "port_desc bundle_add bundle_control monitor qos_dump qos_ports service tins qos_latency "
-        "round_trips histograms ";
+        "round_trips histograms retransmissions ";
     for (size_t i = 0; i < N; i++)
         if (!row_of(&numbers[i])->slice == is_one_of(open, numbers[i].name))
             fail_msg("%s", numbers[i].name);

@@ -129,6 +129,7 @@ struct request {
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_QOS_LATENCY, qos_latency)                                      \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_ROUND_TRIPS, round_trips)                                      \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_HISTOGRAMS, histograms)                                        \
+    R(OFP_QOS_EXPERIMENTER, OFP_EXP_RETRANSMISSIONS, retransmissions)                              \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_DROPS, drops)                                                  \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_LOG, log)                                                      \
     R(OFP_QOS_EXPERIMENTER, OFP_EXP_STATE, state)                                                  \
