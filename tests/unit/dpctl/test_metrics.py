@@ -80,7 +80,8 @@ class Small(Switch):
                 9: struct.pack('!IIBBHIQQQQ', 2, 10, 0, 23, 250, 31_000, 11, 12, 4_000_000, 1_000_000),
                 14: struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
                                 5, 0, 1000, 2000, 0xffffffff),
-                16: struct.pack('!IIB7xQQ13Q13Q', 2, 10, 0, 100_000, 2_500, *HISTOGRAM, 3, *[0] * 11, 1)}[exp_type]
+                16: struct.pack('!IIB7xQQ13Q13Q', 2, 10, 0, 100_000, 2_500, *HISTOGRAM, 3, *[0] * 11, 1),
+                17: struct.pack('!IIB3xIQQQIII4x', 2, 10, 0, 10, 4000, 12, 4, 1000, 11, 4)}[exp_type]
 
     def answer(self, xid, body):
         kind = struct.unpack_from('!H', body)[0]
@@ -131,7 +132,8 @@ class Metrics(Dpctl):
                             ('delay_promise_seconds', '0.020000'), ('delay_promise_broken', '1'),
                             ('delay_promise_kept_ratio', '0.750'), ('rtt_samples_total', '9'),
                             ('rtt_median_seconds', '0.025000'), ('rtt_p90_seconds', '0.030000'),
-                            ('rtt_p99_seconds', '0.040000'), ('rtt_path_seconds', '0.020000'),
+                            ('rtt_p99_seconds', '0.040000'),
+                            ('segments_total', '4000'), ('segments_lost_behind_total', '12'), ('segments_lost_before_total', '4'), ('rtt_path_seconds', '0.020000'),
                             ('delay_median_seconds', '0.001000'), ('delay_p90_seconds', '0.002000'),
                             ('below_rate_seconds_total', '1.000000')):
             self.assertEqual(self.value(text, 'queue_' + name, **queue), value, name)

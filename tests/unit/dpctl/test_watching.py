@@ -53,19 +53,21 @@ class Watching(Dpctl):
             with Switch(self.counting()) as switch:
                 self.check(run(switch, 'qos-watch', *args), 2)
 
-    def promised(self, measured=False, waits=(5, 0, 1500, 2000), trees=b''):
+    def promised(self, measured=False, waits=(5, 0, 1500, 2000), trees=b'', median=25_000, lost=None):
         """A class with a promise that was kept for 3 of 4 s, and one without.  waits: samples, least, 50 and 90 %"""
         htb = struct.pack('!QQI4x', 1000000, 2000000, 0)
         dump = entry(1, 1, 2, 10, 0, htb + qosmsg.props(promise=500)) + entry(1, 1, 2, 11, 0, htb)
         service = struct.pack('!IIBB6xQQQQ', 2, 10, 0, 15, 0, 0, 4_000_000, 1_000_000) + \
             struct.pack('!IIBB6xQQQQ', 2, 11, 0, 3, 0, 0, 0, 0)
 
-        latency = struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, 25_000, 30_000, 40_000, 20_000, 3,
+        latency = struct.pack('!HBxIIIQIIIIIB3xQIIII', 72, 0, 2, 10, 10, 9, 1, median, 30_000, 40_000, 20_000, 3,
                               *waits, 0xffffffff) if measured else b''
 
         def reply(xid, body):
             asked = struct.unpack_from('!I', body, 12)[0]
-            data = {1: dump, 4: trees, 9: service, 14: latency}[asked]
+            data = {1: dump, 4: trees, 9: service, 14: latency, 17: lost}[asked]
+            if data is None:
+                return [of13.message(1, struct.pack('!HH', 1, 3), xid)]  # an older switch: OFPBRC_BAD_EXPERIMENTER
             return [of13.message(MP_REPLY, struct.pack('!HH4xII', 0xffff, 0, 0x514f5346, asked) +
                                  data, xid)]
         return {MP_REQUEST: reply}
@@ -134,6 +136,25 @@ class Watching(Dpctl):
                 self.assertEqual((slow['where'], slow['added_us']), (where, 5000))
         with Switch(self.promised(measured=True, trees=struct.pack('!IBBHIIQQ', 2, 0, 0, 8, 0, 0, 0, 0))) as switch:
             self.assertIn("has another program's root qdisc", self.check(run(switch, 'why-slow')).stdout)
+
+    def test_lost(self):
+        """Of 1,000 TCP segments 15: not slow, and yet named.  Of a switch that counts none, as before"""
+        lost = struct.pack('!IIB3xIQQQIII4x', 2, 10, 0, 10, 4000, 12, 4, 1000, 11, 4)
+        for replies, where in ((self.promised(True, median=20_000, lost=lost), ['loss']), (self.promised(True, median=20_000), [])):
+            with Switch(replies) as switch:
+                self.assertEqual([row['where'] for row in json.loads(self.check(run(switch, '--json', 'why-slow')).stdout)['slow']], where)
+        with Switch(self.promised(True, median=20_000, lost=lost)) as switch:
+            said = self.check(run(switch, 'why-slow')).stdout
+        self.assertIn('1.5 % were sent again: 1.1 % were lost in the queue or after it, 0.4 % before they reached', said)
+        self.assertNotIn('It is not this queue', said)
+        with Switch(self.promised(True, lost=lost)) as switch:
+            self.assertIn('|    1.10    0.40  backlog', self.check(run(switch, 'latency')).stdout)
+        with Switch(self.promised(True, lost=lost)) as switch:
+            row, = json.loads(self.check(run(switch, '--json', 'latency')).stdout)['queues']
+        self.assertEqual(row['segments'], {'counted': 1000, 'lost_behind': 11, 'lost_before': 4,
+                                           'total': {'counted': 4000, 'lost_behind': 12, 'lost_before': 4}})
+        with Switch(self.promised(True)) as switch:
+            self.assertIn('|       -       -  backlog', self.check(run(switch, 'latency')).stdout)
 
     def watch_on_terminal(self, **env):
         """-> what it writes to a terminal of 80x24 until SIGINT, its exit status"""

@@ -208,8 +208,9 @@ take_time(uint64_t *v, unsigned at, uint32_t us)
 }
 
 static void
-take_latency(struct metrics *m, const struct queue_latency *l)
+take_latency(struct metrics *m, const struct queue_latency *l, const struct queue_rows *segments)
 {
+    struct queue_segments all, late;
     metrics_label_port(m, l->port_no);
     metrics_label(m, "direction", l->in ? "in" : "out");
     label_queue(m, "queue", l->class_id);
@@ -217,6 +218,11 @@ take_latency(struct metrics *m, const struct queue_latency *l)
     if (!v)
         return;
     v[QUEUE_RTT_SAMPLES] = l->rtt.samples;
+    if (queues_find_segments(segments, l, &all, &late)) {
+        v[QUEUE_SEGMENTS] = all.counted;
+        v[QUEUE_LOST_BEHIND] = all.behind;
+        v[QUEUE_LOST_BEFORE] = all.before;
+    }
     take_time(v, QUEUE_RTT_MEDIAN, l->rtt.p50);
     take_time(v, QUEUE_RTT_P90, l->rtt.p90);
     take_time(v, QUEUE_RTT_P99, l->rtt.p99);
@@ -260,13 +266,15 @@ collect_histograms(struct metrics *m)
 static enum status
 collect_latency(struct metrics *m)
 {
-    struct queue_rows rows;
+    struct queue_rows rows, segments = {0};
     bool refused;
     enum status st =
         metrics_allow(m, queues_ask_latency(m->c, OFPP_ANY, QOS_ALL_CLASSES, &rows), &refused);
+    if (!st && !refused && rows.n)
+        segments = queues_segments_if_known(m->c);
     for (size_t i = 0; !st && !refused && i < rows.n; i++) {
         const struct queue_latency l = queues_latency_at(&rows, i);
-        take_latency(m, &l);
+        take_latency(m, &l, &segments);
     }
     return st || refused || rows.n > METRICS_HISTOGRAMS ? st : collect_histograms(m);
 }

@@ -101,6 +101,12 @@
     M(QUEUE_RTT_P99, "queue_rtt_p99_seconds", GAUGE, "seconds", 1000000, "99 % took no longer")    \
     M(QUEUE_RTT_PATH, "queue_rtt_path_seconds", GAUGE, "seconds", 1000000,                         \
       "The least round trip of ten minutes: what is above it, queues add")                         \
+    M(QUEUE_SEGMENTS, "queue_segments", COUNTER, "", 1,                                            \
+      "TCP segments for the queue that were counted, a part of all, to know how many are lost")    \
+    M(QUEUE_LOST_BEHIND, "queue_segments_lost_behind", COUNTER, "", 1,                             \
+      "Of them sent again: lost in the queue, or after it")                                        \
+    M(QUEUE_LOST_BEFORE, "queue_segments_lost_before", COUNTER, "", 1,                             \
+      "Of them sent again: lost before they reached the switch")                                   \
     M(QUEUE_DELAY_MEDIAN, "queue_delay_median_seconds", GAUGE, "seconds", 1000000,                 \
       "How long packets wait in the queue, the median of the last ten seconds")                    \
     M(QUEUE_DELAY_P90, "queue_delay_p90_seconds", GAUGE, "seconds", 1000000,                       \

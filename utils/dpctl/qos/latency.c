@@ -29,6 +29,7 @@ static const struct key keys[] = {
 /* What a line has beside the figures. */
 struct line {
     struct queue_latency l;
+    const struct queue_rows *segments;
     char name[QOS_NAME_ROOM]; /* "": none */
     uint32_t promised;        /* DELAY_US; 0: none */
     bool kept;                /* of the host that was asked for */
@@ -36,11 +37,12 @@ struct line {
 
 /* Of the rows, in one pass through the queues. */
 static void
-describe(struct line *v, const struct queue_rows *rows, const struct queue_view *view)
+describe(struct line *v, const struct queue_rows *rows, const struct queue_rows *segments,
+         const struct queue_view *view)
 {
     size_t at;
     for (size_t i = 0; i < rows->n; i++)
-        v[i] = (struct line){.l = queues_latency_at(rows, i)};
+        v[i] = (struct line){.l = queues_latency_at(rows, i), .segments = segments};
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
         if (r->object_type != OFP_QOS_CLASS || !queues_latency_row(rows, &view->v[i], &at))
@@ -76,6 +78,7 @@ json_lines(struct of_wr *w, const struct line *v, size_t n)
             of_json_text(j, "name", v[i].name);
         of_json_uint(j, "seconds", l->seconds);
         queues_json_latency(j, l);
+        queues_json_segments(j, v[i].segments, l);
         if (added(l) != QUEUE_NO_TIME)
             of_json_uint(j, "added_us", added(l));
         if (v[i].promised)
@@ -100,6 +103,16 @@ print_queue(struct of_wr *w, const struct line *k)
     of_printf(w, " %-20s", what);
 }
 
+/* Of 100 segments. */
+static void
+print_again(struct of_wr *w, uint64_t again, uint64_t counted)
+{
+    if (!counted)
+        of_printf(w, " %7s", "-");
+    else
+        of_printf(w, " %7.*f", again * 10 < counted ? 2 : 1, 100 * (double)again / (double)counted);
+}
+
 static void
 print_line(struct of_wr *w, const struct line *k)
 {
@@ -107,6 +120,8 @@ print_line(struct of_wr *w, const struct line *k)
     const uint32_t times[] = {l->rtt.p50, l->rtt.p90,  l->rtt.p99,  l->path,
                               added(l),   l->wait.p50, l->wait.p90, l->wait.p99};
     char text[QUEUE_TIME_TEXT];
+    struct queue_segments all, s = {0};
+    queues_find_segments(k->segments, l, &all, &s);
     struct of_wr port = of_wr_grow(64);
     of_print_number(&port, &of_fmt_PORT, l->port_no);
     of_wr8(&port, 0);
@@ -116,6 +131,9 @@ print_line(struct of_wr *w, const struct line *k)
     of_printf(w, " %-3s", l->in ? "in" : "out");
     for (size_t i = 0; i < sizeof times / sizeof times[0]; i++)
         of_printf(w, "%s %7s", i == 5 ? "  |" : "", queues_print_time(times[i], text));
+    of_printf(w, "  |");
+    print_again(w, s.behind, s.counted);
+    print_again(w, s.before, s.counted);
     if (l->wait.samples)
         of_printf(w, "  %s", queues_latency_source(l->source));
     if (k->promised)
@@ -127,10 +145,11 @@ static void
 print_lines(struct of_wr *w, const struct line *v, size_t n)
 {
     of_printf(w,
-              "%30s %-39s  | %s\n"
-              "%-5s %-20s %-3s %7s %7s %7s %7s %7s  | %7s %7s %7s  by",
-              "", "round trip behind the queue, ms", "waiting in the queue, ms", "port", "queue",
-              "", "median", "90 %", "99 %", "path", "added", "median", "90 %", "99 %");
+              "%30s %-39s  | %s  | %s\n"
+              "%-5s %-20s %-3s %7s %7s %7s %7s %7s  | %7s %7s %7s  | %7s %7s  waiting by",
+              "", "round trip behind the queue, ms", "waiting in the queue, ms", "lost TCP, %",
+              "port", "queue", "", "median", "90 %", "99 %", "path", "added", "median", "90 %",
+              "99 %", "behind", "before");
     for (size_t i = 0; i < n; i++)
         print_line(w, &v[i]);
 }
@@ -215,7 +234,7 @@ static enum status
 latency(struct ctx *c, const struct command *self, char **words, int n)
 {
     struct asked q = {.port = OFPP_ANY, .class = QOS_ALL_CLASSES};
-    struct queue_rows rows;
+    struct queue_rows rows, segments = {0};
     struct queue_view view = {0};
     enum status st = keys_take(c, keys, words, n, &q);
     st = st ? st : queues_ask_latency(c, q.port, q.class, &rows);
@@ -229,11 +248,13 @@ latency(struct ctx *c, const struct command *self, char **words, int n)
     st = st ? st : queues_view(c, q.port, QOS_ALL_CLASSES, NULL, &view);
     if (st)
         return st;
+    if (rows.n)
+        segments = queues_segments_if_known(c);
     size_t lines = rows.n;
     struct line *v = of_arena_array(&c->arena, rows.n + 1, sizeof *v);
     if (!v)
         return say_memory(c);
-    describe(v, &rows, &view);
+    describe(v, &rows, &segments, &view);
     st = q.host ? keep_host(c, &q, &view, &rows, v, &lines) : DPCTL_OK;
     if (st || (q.host && !lines && !c->json))
         return st;
@@ -249,7 +270,9 @@ static const char latency_help[] =
     "other end and back: of the last ten seconds, with the path's least of ten minutes and what the\n"
     "median is above it.  Waiting is the time in the queue itself: the scheduler's own figure (CAKE,\n"
     "CoDel, FQ-CoDel, PIE), or what waits by the rate that the queue gets.  The switch begins to read\n"
-    "that when it is asked, and goes on for five minutes; and always for a class with delay=TIME.";
+    "that when it is asked, and goes on for five minutes; and always for a class with delay=TIME.\n"
+    "Lost are, of the TCP segments counted in the last ten seconds, those that were sent again: lost\n"
+    "behind the switch (in this queue or after it), or before they reached it.";
 
 static const struct command rows[] = {
     {.name = "latency",

@@ -27,7 +27,11 @@ struct slow {
     uint32_t added;                 /* by this queue and those behind it */
     uint32_t wait;                  /* in this one */
     bool other_root;                /* another program's root qdisc is on the port */
+    struct queue_segments segments; /* of late */
 };
+
+#define LOSSY       100 /* one in so many segments sent again makes connections slow */
+#define LOSSY_LEAST 500
 
 /* ------------------------------------------------------------------ judging */
 
@@ -39,9 +43,10 @@ known(uint32_t us)
 
 /* The rows, and what is known of their queues: in one pass through these. */
 static void
-look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *view,
-        const struct queue_trees *trees)
+look_at(struct slow *v, const struct queue_rows *rows, const struct queue_rows *segments,
+        const struct queue_view *view, const struct queue_trees *trees)
 {
+    struct queue_segments all;
     size_t at;
     for (size_t i = 0; i < rows->n; i++) {
         const struct queue_latency l = queues_latency_at(rows, i);
@@ -51,6 +56,7 @@ look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *
                              .added = rtt > path ? rtt - path : 0,
                              .wait = known(l.wait.p50),
                              .other_root = t && t->foreign.root};
+        queues_find_segments(segments, &l, &all, &v[i].segments);
     }
     for (size_t i = 0; i < view->n; i++) {
         const struct qos_request *r = &view->v[i].entry->config;
@@ -61,6 +67,14 @@ look_at(struct slow *v, const struct queue_rows *rows, const struct queue_view *
         else if (!r->sched->classful)
             v[at].leaf = r->sched;
     }
+}
+
+/* A hundredth lost halves what a connection over a path of 50 ms gets already; of fewer segments nobody knows. */
+static bool
+is_lossy(const struct slow *s)
+{
+    const struct queue_segments *n = &s->segments;
+    return n->counted >= LOSSY_LEAST && (n->behind + n->before) * LOSSY >= n->counted;
 }
 
 static bool
@@ -143,6 +157,24 @@ print_remedy(struct of_wr *w, const struct slow *s)
             qos_format_rate(s->class->ceil, rate));
 }
 
+/* What is lost makes a sender slow, too. */
+static void
+print_lost(struct of_wr *w, const struct slow *s)
+{
+    const struct queue_segments *n = &s->segments;
+    double all = (double)n->counted / 100;
+    of_printf(
+        w,
+        "\n    Of its TCP segments %.1f %% were sent again: %.1f %% were lost in the queue or after it, %.1f %% "
+        "before they reached the switch.",
+        (double)(n->behind + n->before) / all, (double)n->behind / all, (double)n->before / all);
+    if (n->behind >= n->before)
+        of_printf(
+            w,
+            " dpctl qos-show port=%u shows what the queue drops; the rest is lost behind the port.",
+            (unsigned)s->l.port_no);
+}
+
 static void
 print_slow(struct of_wr *w, const struct slow *s)
 {
@@ -161,13 +193,16 @@ print_slow(struct of_wr *w, const struct slow *s)
                   (unsigned)s->class->entry->counters.backlog_bytes,
                   qos_format_rate(s->class->ceil, rate));
     of_printf(w, ".");
-    print_remedy(w, s);
+    if (is_slow(s))
+        print_remedy(w, s);
+    if (is_lossy(s))
+        print_lost(w, s);
 }
 
 /* ------------------------------------------------------------------ for programs */
 
 static void
-json_slow(struct of_json *j, const struct slow *s)
+json_slow(struct of_json *j, const struct slow *s, const struct queue_rows *segments)
 {
     of_json_object(j, NULL);
     of_json_number(j, "port_no", &of_fmt_PORT, s->l.port_no);
@@ -175,16 +210,18 @@ json_slow(struct of_json *j, const struct slow *s)
     of_json_uint(j, "queue", s->l.class_id);
     static const char *const names[] = {
         [HERE] = "queue", [BEHIND] = "behind", [UNKNOWN] = "unknown"};
-    of_json_text(j, "where", names[where_is(s)]);
+    of_json_text(j, "where", is_slow(s) ? names[where_is(s)] : "loss");
     of_json_uint(j, "added_us", s->added);
     queues_json_latency(j, &s->l);
+    queues_json_segments(j, segments, &s->l);
     of_json_end_object(j);
 }
 
 /* ------------------------------------------------------------------ the command */
 
 static size_t
-show(struct ctx *c, struct of_wr *w, const struct slow *v, size_t n_rows)
+show(struct ctx *c, struct of_wr *w, const struct slow *v, size_t n_rows,
+     const struct queue_rows *segments)
 {
     struct of_json json = of_json(w);
     size_t n = 0;
@@ -193,11 +230,11 @@ show(struct ctx *c, struct of_wr *w, const struct slow *v, size_t n_rows)
         of_json_array(&json, "slow");
     }
     for (size_t i = 0; i < n_rows; i++) {
-        if (!is_slow(&v[i]))
+        if (!is_slow(&v[i]) && !is_lossy(&v[i]))
             continue;
         n++;
         if (c->json)
-            json_slow(&json, &v[i]);
+            json_slow(&json, &v[i], segments);
         else
             print_slow(w, &v[i]);
     }
@@ -226,9 +263,10 @@ why_slow(struct ctx *c, const struct command *self, char **words, int n)
     struct slow *v = of_arena_array(&c->arena, rows.n + 1, sizeof *v);
     if (!v)
         return say_memory(c);
-    look_at(v, &rows, &view, &trees);
+    const struct queue_rows segments = queues_segments_if_known(c);
+    look_at(v, &rows, &segments, &view, &trees);
     struct of_wr w = of_wr_grow(VIEW_MAX);
-    if (!show(c, &w, v, rows.n) && !c->json)
+    if (!show(c, &w, v, rows.n, &segments) && !c->json)
         of_printf(&w, "no packets wait: of %zu queue%s none adds %d ms in the last ten seconds",
                   rows.n, rows.n == 1 ? "" : "s", OFP_LATENCY_SLOW_US / 1000);
     return view_line(c, &w);
@@ -237,7 +275,8 @@ why_slow(struct ctx *c, const struct command *self, char **words, int n)
 static const char why_slow_help[] =
     "  port=N  only this port\n"
     "A line for each queue whose connections take at least 5 ms longer than the path's least round trip of\n"
-    "ten minutes, or in which packets wait as long: where the time goes, and what would shorten it.";
+    "ten minutes, in which packets wait as long, or of whose TCP segments one in a hundred was sent again:\n"
+    "where the time goes, and what would shorten it.";
 
 static const struct command rows[] = {
     {.name = "why-slow",

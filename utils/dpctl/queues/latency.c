@@ -79,6 +79,43 @@ queues_latency_if_known(struct ctx *c)
     return rows;
 }
 
+struct queue_rows
+queues_segments_if_known(struct ctx *c)
+{
+    uint8_t what[8];
+    struct of_bytes data = {0};
+    const struct of_bytes all = question(what, OFPP_ANY, QOS_ALL_CLASSES);
+    if (!ask_experimenter_if_known(c, OFP_EXP_RETRANSMISSIONS, all, &data))
+        return (struct queue_rows){0};
+    return (struct queue_rows){data.p, data.n / OFP_RETRANSMISSIONS_LEN};
+}
+
+static int
+by_queue(const void *latency, const void *entry)
+{
+    const struct queue_latency *l = latency;
+    const uint8_t *p = entry;
+    const uint32_t a[] = {l->port_no, l->in, l->class_id};
+    const uint32_t b[] = {of_get32(p), p[8], of_get32(p + 4)};
+    for (unsigned i = 0; i < 3; i++)
+        if (a[i] != b[i])
+            return a[i] < b[i] ? -1 : 1;
+    return 0;
+}
+
+bool
+queues_find_segments(const struct queue_rows *rows, const struct queue_latency *of,
+                     struct queue_segments *all, struct queue_segments *late)
+{
+    const uint8_t *p =
+        rows->n ? bsearch(of, rows->p, rows->n, OFP_RETRANSMISSIONS_LEN, by_queue) : NULL;
+    if (!p)
+        return false;
+    *all = (struct queue_segments){of_get64(p + 16), of_get64(p + 24), of_get64(p + 32)};
+    *late = (struct queue_segments){of_get32(p + 40), of_get32(p + 44), of_get32(p + 48)};
+    return true;
+}
+
 static struct queue_figures
 figures(uint64_t samples, const uint8_t *p)
 {
@@ -167,6 +204,29 @@ queues_json_latency(struct of_json *j, const struct queue_latency *l)
     json_figures(j, "wait", &l->wait);
     if (l->wait.samples)
         of_json_text(j, "wait_by", queues_latency_source(l->source));
+}
+
+static void
+json_segments(struct of_json *j, const struct queue_segments *s)
+{
+    of_json_uint(j, "counted", s->counted);
+    of_json_uint(j, "lost_behind", s->behind);
+    of_json_uint(j, "lost_before", s->before);
+}
+
+void
+queues_json_segments(struct of_json *j, const struct queue_rows *rows,
+                     const struct queue_latency *of)
+{
+    struct queue_segments all, late;
+    if (!queues_find_segments(rows, of, &all, &late))
+        return;
+    of_json_object(j, "segments");
+    json_segments(j, &late);
+    of_json_object(j, "total");
+    json_segments(j, &all);
+    of_json_end_object(j);
+    of_json_end_object(j);
 }
 
 void

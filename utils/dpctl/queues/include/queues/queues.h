@@ -143,6 +143,19 @@ enum status queues_ask_latency(struct ctx *c, uint32_t port, uint32_t class,
 enum status queues_needs_latency(struct ctx *c);
 /* Says why there are no rows. */
 enum status queues_say_no_latency(struct ctx *c);
+/* TCP segments that were counted, and of them those sent again: lost behind the switch, or before it. */
+struct queue_segments {
+    uint64_t counted, behind, before;
+};
+
+/* Likewise, RETRANSMISSIONS of all queues: none of a switch that knows no such request. */
+struct queue_rows queues_segments_if_known(struct ctx *c);
+/* Of the queue that the row of QOS_LATENCY is of: in all, and of late.  False: none were counted. */
+bool queues_find_segments(const struct queue_rows *rows, const struct queue_latency *of,
+                          struct queue_segments *all, struct queue_segments *late);
+/* The object "segments"; nothing where none were counted. */
+void queues_json_segments(struct of_json *j, const struct queue_rows *rows,
+                          const struct queue_latency *of);
 /* HISTOGRAMS of all queues: rows of OFP_HISTOGRAMS_LEN. */
 enum status queues_ask_histograms(struct ctx *c, struct queue_rows *out);
 /* Of all; none of a switch that knows no such request. */
