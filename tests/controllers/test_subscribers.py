@@ -15,7 +15,7 @@ sys.path.append(PACKAGE)
 from ofqos import request  # noqa: E402
 from ofqos.daemon import fault  # noqa: E402
 from ofqos.daemon.subscribers import Subscribers  # noqa: E402
-from ofqos.replies import Counters, Entry, Figures, Latency  # noqa: E402
+from ofqos.replies import Counters, Entry, Figures, Latency, Retransmissions, Segments  # noqa: E402
 from ofqos.shaper.read import read  # noqa: E402
 from ofqos.shaper.state import State, assigned  # noqa: E402
 from ofqos.web import tree  # noqa: E402
@@ -42,7 +42,7 @@ def latency(port, number, rtt):
 class Invented:
     """`circuits`, and a switch that carries number x 8 kbit/s for each"""
 
-    def __init__(self, directory, circuits, drops=(), rtts=(), backlogs=()):
+    def __init__(self, directory, circuits, drops=(), rtts=(), backlogs=(), segments=()):
         devices, sites = isplist.write(str(directory), circuits, circuits // 30, max(1, circuits // 300))
         network, problems = read(devices, sites)
         assert not problems.errors
@@ -51,7 +51,7 @@ class Invented:
         for turn in 1, 2:
             entries = [entry(port, number, turn, drops=dict(drops).get(number, 0) * turn if port == EDGE else 0,
                              backlog_bytes=dict(backlogs).get(number, 0)) for number in self.state.numbers.values() for port in (CORE, EDGE)]
-            self.looks.append(tree.look(float(turn), entries, [], [], None, [latency(EDGE, number, rtt) for number, rtt in rtts]))
+            self.looks.append(tree.look(float(turn), entries, [], [], None, [latency(EDGE, number, rtt) for number, rtt in rtts], segments))
         watch = types.SimpleNamespace(look=self.looks[1], look_before=self.looks[0], name='core',
                                       ports={n: Port(n, f'p{n}', '', 0, 0, 0) for n in (CORE, EDGE)})
         settings = types.SimpleNamespace(switch=1, options={'core': 'p1', 'edge': 'p2'})
@@ -106,7 +106,10 @@ def test_outcome_and_whose_fault(tmp_path):
 @pytest.mark.parametrize('changed, whose', [
     ({}, []), ({'bits': 49e6, 'delay_us': 20_000}, ['his plan']), ({'delay_us': 20_000, 'sites': [('Mast', 96e6, 10 ** 8)]}, ['the site']),
     ({'sites': [('Mast', 96e6, 10 ** 8)]}, []), ({'drops_ps': 1.0}, ['our queue']), ({'rtt': 80_000}, ['his home or line']),
-    ({'rtt': 80_000, 'delay_us': 60_000, 'bits': 50e6}, ['his plan'])])
+    ({'rtt': 80_000, 'delay_us': 60_000, 'bits': 50e6}, ['his plan']), ({'segments': Segments(1000, 12, 0)}, ['his home or line']),
+    ({'segments': Segments(1000, 9, 0)}, []), ({'segments': Segments(199, 100, 0)}, []), ({'segments': Segments(1000, 0, 20)}, ['beyond']),
+    ({'segments': Segments(1000, 12, 0), 'drops_ps': 1.0}, ['our queue']),          # that is 1 % of 101 packets a second
+    ({'segments': Segments(1000, 30, 10), 'drops_ps': 1.0}, ['our queue', 'his home or line', 'beyond'])])
 def test_whose_fault(changed, whose):
     """Of the download; what waits in our queue is not his line's."""
     measured = latency(EDGE, 17, changed.pop('rtt', 20_000))._replace(path_us=15_000)
@@ -116,6 +119,25 @@ def test_whose_fault(changed, whose):
     assert [each['whose'] for each in fault.faults(ways)] == whose
     assert [each['whose'] for each in fault.faults([quiet, way._replace(latency=measured._replace(rtt=measured.rtt._replace(p50=99_000)))])] == ['beyond']
     assert fault.sees(ways)['rtt_us'] == measured.rtt.p50 + 10_000 and fault.sees([quiet, quiet._replace(latency=None)]) is None
+    assert fault.sees(ways)['lost'] == [fault.share(ways[0].segments), None]
+    upload = quiet._replace(segments=Segments(500, 10, 20))
+    assert [each['whose'] for each in fault.faults([quiet, upload])] == ['beyond', 'his home or line']
+
+
+def test_lost(tmp_path):
+    """Of a circuit and of its site, by share; totals in the CSV"""
+    numbers = Invented(tmp_path, 60).state.numbers
+    one, two = (numbers[f'circuit {n}'] for n in (10001, 10002))
+    lost = [Retransmissions(port, n, 'out', Segments(9000, 90, 45), late, 10)
+            for port, n, late in ((EDGE, one, Segments(1000, 10, 5)), (CORE, one, Segments(0, 0, 0)), (EDGE, two, Segments(100, 10, 0)))]
+    made = Invented(tmp_path, 60, segments=lost)
+    rows = {each['id']: each['lost'] for each in made.list()['circuits']}
+    assert rows['10001'] == [1.5, None] and rows['10002'] == [10.0, None] and rows['10003'] == [None, None]
+    assert [each['id'] for each in made.list(sort='lost')['circuits'][:2]] == ['10002', '10001']
+    assert {tuple(each['lost']) for each in made.list()['sites']} >= {(round(100 * 25 / 1100, 2), None)}
+    head, *rows = made.shown.table()
+    row = dict(zip(head, next(row for row in rows if row[0] == '10001')))
+    assert [row[f'{what}_{way}'] for what in ('segments', 'lost_behind', 'lost_before') for way in ('down', 'up')] == [9000, 9000, 90, 90, 45, 45]
 
 
 def test_a_view_is_small(tmp_path):

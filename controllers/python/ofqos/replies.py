@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, QOS_LATENCY, HISTOGRAMS, KERNEL, SERVICE, COUNTERS."""
+"""What the switch answers when asked: QOS_DUMP, QOS_PORTS, QOS_LATENCY, HISTOGRAMS, RETRANSMISSIONS, KERNEL, SERVICE, COUNTERS."""
 from __future__ import annotations
 
 import struct
@@ -19,6 +19,7 @@ _SERVED = struct.Struct('!IIBBHIQQQQ')
 _LATENCY = struct.Struct('!HBxIIIQIIIIIB3xQIIII')
 BOUNDS_US = 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000
 _HISTOGRAMS = struct.Struct(f'!IIB7x{2 + 2 * (len(BOUNDS_US) + 1)}Q')
+_RETRANSMISSIONS = struct.Struct('!IIB3xIQQQIII4x')
 _COUNTER = struct.Struct('!H6xQ')          # and its name
 _NO_TIME = 0xffffffff
 T = TypeVar('T')
@@ -300,6 +301,30 @@ def parse_histograms(data: bytes) -> List[Histograms]:
     whole('HISTOGRAMS', data, _HISTOGRAMS)
     return [Histograms(port, class_id, 'in' if direction else 'out', Histogram(n[:len(BOUNDS_US) + 1], rtt), Histogram(n[len(BOUNDS_US) + 1:], delay))
             for port, class_id, direction, rtt, delay, *n in _HISTOGRAMS.iter_unpack(data)]
+
+
+class Segments(NamedTuple):
+    """Of TCP, those that were counted, and of them those that were sent again."""
+    counted: int
+    behind: int         # lost in the queue, or after it
+    before: int         # lost before they reached the switch
+
+
+class Retransmissions(NamedTuple):
+    """Of a queue"""
+    port: int
+    class_id: int
+    direction: str
+    total: Segments     # since it is there
+    late: Segments      # of the last `seconds`
+    seconds: int
+
+
+def parse_retransmissions(data: bytes) -> List[Retransmissions]:
+    """The data of a RETRANSMISSIONS reply."""
+    whole('RETRANSMISSIONS', data, _RETRANSMISSIONS)
+    return [Retransmissions(port, class_id, 'in' if direction else 'out', Segments(*n[:3]), Segments(*n[3:]), seconds)
+            for port, class_id, direction, seconds, *n in _RETRANSMISSIONS.iter_unpack(data)]
 
 
 def parse_counters(data: bytes) -> Dict[str, int]:

@@ -20,7 +20,7 @@ ONF_EXPERIMENTER = 0x4f4e4600
 EXP_QOS = 1
 MP_EXPERIMENTER = 0xffff
 MORE = 1                    # OFPMPF_REPLY_MORE
-QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS, SERVICE, QOS_LATENCY, HISTOGRAMS = 1, 2, 3, 4, 9, 14, 16
+QOS_DUMP, COUNTERS, KERNEL, QOS_PORTS, SERVICE, QOS_LATENCY, HISTOGRAMS, RETRANSMISSIONS = 1, 2, 3, 4, 9, 14, 16, 17
 
 BUNDLE_CONTROL, BUNDLE_ADD = 2300, 2301
 (OPEN_REQUEST, OPEN_REPLY, CLOSE_REQUEST, CLOSE_REPLY, COMMIT_REQUEST, COMMIT_REPLY,
@@ -132,6 +132,11 @@ def ask_latency(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> 
 def ask_histograms(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> bytes:
     """HISTOGRAMS: how many packets took how long since the queue is there."""
     return ask(HISTOGRAMS, xid, struct.pack('!II', port, class_id))
+
+
+def ask_retransmissions(xid: int, port: int = PORT_ANY, class_id: int = ALL_CLASSES) -> bytes:
+    """RETRANSMISSIONS: how many TCP segments were sent again, and where they were lost."""
+    return ask(RETRANSMISSIONS, xid, struct.pack('!II', port, class_id))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from statistics import median_low
 from typing import Any, Callable, Collection, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple
 
 from ..outcome import least
-from ..replies import Entry, Latency
+from ..replies import Entry, Latency, Segments
 from ..shaper.model import Circuit, Prefix, Site
 from ..shaper.overlay import shown_values
 from ..shaper.read import covers, text_of
@@ -23,7 +23,7 @@ from ..web.rows import Between, per_second
 from ..web.tree import Look
 from ..web.watch import Watch
 from ..web.window import ALL, Window
-from .fault import Way, faults, sees
+from .fault import NONE, Way, faults, sees, share
 
 WORST = 10
 Pairs = Sequence[Optional[float]]        # by way: to the customers, and from them
@@ -150,6 +150,24 @@ class Figures:
         return self.now.latencies.get((self.ports[way], 'out', number))
 
     @cached_property
+    def segments(self) -> Sequence[Dict[int, Segments]]:
+        """By way and queue: TCP of late"""
+        made: Tuple[Dict[int, Segments], Dict[int, Segments]] = {}, {}
+        for (port, direction, number), found in self.now.segments.items():
+            if found.late.counted and port in self.ports and direction == 'out':
+                made[self.ports.index(port)][number] = found.late
+        return made
+
+    def lost(self, number: int) -> Pairs:
+        """Percent of his TCP segments, on both sides of the box"""
+        return [share(ways.get(number, NONE)) for ways in self.segments]
+
+    def all_segments(self, number: int) -> List[Optional[int]]:
+        """Since the queue is there: counted, lost behind the box, and before it; each of both ways"""
+        found = [self.now.segments.get((port, 'out', number)) for port in self.ports]
+        return [each.total[i] if each else None for i in range(3) for each in found]
+
+    @cached_property
     def outcome(self) -> Sequence[Dict[int, int]]:
         """Quality of Outcome by way and queue, of the application that has it worst"""
         made: Tuple[Dict[int, int], Dict[int, int]] = {}, {}
@@ -199,10 +217,10 @@ class Figures:
     # ------------------------------------------------------------------ of many
 
     def of_site(self, place: Place) -> Dict[str, Any]:
-        """Round trips: of half of its circuits they are shorter; waiting: of the one that waits longest; drops: of all; outcome: of half
+        """Round trips: of half of its circuits they are shorter; waiting: of the one that waits longest; drops, lost segments: of all; outcome: of half
         of its circuits it is better"""
         numbers = self.index.numbers[place.first:place.end]
-        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'guess': [], 'drops_ps': [], 'outcome': []}
+        made: Dict[str, Any] = {'rtt_us': [], 'delay_us': [], 'guess': [], 'drops_ps': [], 'lost': [], 'outcome': []}
         for way in 0, 1:
             rtt, delay, drops = self.rtt[way], self.delay[way], self.drops[way]
             known = [rtt[n] for n in numbers if n in rtt] if rtt else []
@@ -211,6 +229,8 @@ class Figures:
             made['delay_us'].append(None if longest is None else delay[longest])
             made['guess'].append(longest is not None and self.is_guess(way, longest))
             made['drops_ps'].append(round(sum(drops.get(n, 0) for n in numbers), 1) if drops else 0)
+            counted = [self.segments[way][n] for n in numbers if n in self.segments[way]]
+            made['lost'].append(share(Segments(*map(sum, zip(*counted)))) if counted else None)
             scores = [self.outcome[way][n] for n in numbers if n in self.outcome[way]] if known else []
             made['outcome'].append(median_low(scores) if scores else None)
         return made
@@ -279,18 +299,18 @@ class Subscribers:
                                 'ceil': list(circuit.ceiling), 'here': own is not None}
         none: Pairs = [None, None]
         if figures is None:
-            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'drops': none, 'outcome': none}
+            return {**made, 'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'drops': none, 'lost': none, 'outcome': none}
         return {**made, 'bps': figures.bits(number), 'rtt_us': [ways.get(number) for ways in figures.rtt],
                 'delay_us': [ways.get(number) for ways in figures.delay], 'guess': [figures.is_guess(way, number) for way in (0, 1)],
                 'drops_ps': [ways.get(number, 0) for ways in figures.drops],
-                'drops': figures.dropped(number), 'outcome': [ways.get(number) for ways in figures.outcome]}
+                'drops': figures.dropped(number), 'lost': figures.lost(number), 'outcome': [ways.get(number) for ways in figures.outcome]}
 
     @staticmethod
     def site_row(place: Place, figures: Optional[Figures]) -> Dict[str, Any]:
         none: Pairs = [None, None]
         return {'name': place.site.name, 'kind': place.site.kind, 'depth': place.depth, 'circuits': place.end - place.first,
                 'ceil': list(place.site.ceiling), **({'bps': figures.bits(place.number), **figures.of_site(place)} if figures else
-                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'outcome': none})}
+                                                     {'bps': none, 'rtt_us': none, 'delay_us': none, 'guess': [False, False], 'drops_ps': none, 'lost': none, 'outcome': none})}
 
     def _order(self, chosen: List[int], sort: str, figures: Optional[Figures]) -> List[int]:
         index = self.index()
@@ -306,6 +326,7 @@ class Subscribers:
             'rtt': lambda i: max(way.get(numbers[i], 0) for way in shown.rtt),
             'delay': lambda i: max(way.get(numbers[i], 0) for way in shown.delay),
             'dropped': lambda i: max(way.get(numbers[i], 0) for way in shown.drops),
+            'lost': lambda i: max(each or 0 for each in shown.lost(numbers[i])),
             'outcome': lambda i: max(100 - way.get(numbers[i], 100) for way in shown.outcome)}
         return window.largest(chosen, by[sort])
 
@@ -368,18 +389,20 @@ class Subscribers:
             return {'sees': None, 'faults': None}
         above = [self.index().sites[self.index().by_name[name]] for name in reversed(self.index().way_to(circuit.parent))]
         ways = [Way(figures.bits(number)[way], circuit.ceiling[way], [(place.site.name, figures.bits(place.number)[way], place.site.ceiling[way]) for place in above],
-                    figures.latency(way, number), figures.delay[way].get(number), figures.drops[way].get(number, 0.0), figures.packets_ps(way, number))
+                    figures.latency(way, number), figures.delay[way].get(number), figures.drops[way].get(number, 0.0), figures.packets_ps(way, number),
+                    figures.segments[way].get(number, NONE))
                 for way in (0, 1)]
         return {'sees': sees(ways), 'faults': faults(ways)}
 
     def table(self) -> Iterator[Sequence[Any]]:
         """Rows of a CSV, with the header"""
         yield ('circuit', 'name', 'parent', 'guarantee_down', 'guarantee_up', 'ceiling_down', 'ceiling_up', 'bytes_down', 'bytes_up', 'bps_down',
-               'bps_up', 'dropped_down', 'dropped_up')
+               'bps_up', 'dropped_down', 'dropped_up', 'segments_down', 'segments_up', 'lost_behind_down', 'lost_behind_up', 'lost_before_down', 'lost_before_up')
         index, figures = self.index(), self.figures()
-        none: Pairs = [None, None]
+        none: List[Optional[float]] = [None, None]
         for circuit, number in zip(index.circuits, index.numbers):
-            measured = (*figures.bytes(number), *figures.bits(number), *figures.dropped(number)) if figures else (*none, *none, *none)
+            measured = ((*figures.bytes(number), *figures.bits(number), *figures.dropped(number), *figures.all_segments(number)) if figures
+                        else none * 6)
             yield (circuit.id, circuit.name, circuit.parent, *circuit.guarantee, *circuit.ceiling, *('' if each is None else each for each in measured))
 
 

@@ -22,7 +22,7 @@ from ..switches import Switches
 from . import openconfig, standard
 from .families import FAMILIES
 from .lines import Lines, label
-from .queues import Queues, put_histograms, put_latency, put_plain
+from .queues import Queues, put_histograms, put_latency, put_plain, put_retransmissions
 from .status import parse_status, put_counters, put_status
 
 STATUS = 5                      # an experimenter's multipart request
@@ -31,7 +31,7 @@ MOST_GONE = 4096
 MOST_ALIVE = 3                  # snapshots that are being sent, or could be
 
 _STANDARD = tuple(standard.BODIES)
-_OURS = (wire.QOS_DUMP, wire.SERVICE, wire.QOS_LATENCY, wire.HISTOGRAMS, wire.COUNTERS, STATUS)
+_OURS = (wire.QOS_DUMP, wire.SERVICE, wire.QOS_LATENCY, wire.HISTOGRAMS, wire.RETRANSMISSIONS, wire.COUNTERS, STATUS)
 Answers = Dict[Tuple[bool, int], bytes]         # is it an experimenter's, number -> data
 
 
@@ -175,6 +175,7 @@ class _Source:
         part((True, wire.QOS_DUMP), queues)
         part((True, wire.QOS_LATENCY), lambda data: put_latency(lines, data, _names(found.ports)))
         part((True, wire.HISTOGRAMS), lambda data: put_histograms(lines, data, _names(found.ports)))
+        part((True, wire.RETRANSMISSIONS), lambda data: put_retransmissions(lines, data, _names(found.ports)))
         part((True, wire.COUNTERS), counters)
         part((True, STATUS), status)
         return lines
@@ -200,6 +201,8 @@ def _build(key: Tuple[bool, int]) -> Callable[[int], bytes]:
         return wire.ask_latency
     if number == wire.HISTOGRAMS and ours:
         return wire.ask_histograms
+    if number == wire.RETRANSMISSIONS and ours:
+        return wire.ask_retransmissions
     if ours:
         return lambda xid: wire.ask(number, xid)
     return lambda xid: wire.message(wire.T_MULTIPART_REQUEST, xid,

@@ -10,7 +10,7 @@ from typing import Any, Callable, Dict, List, Mapping, Optional, Sequence, Set, 
 
 from .. import table
 from ..ports import whole
-from ..replies import BOUNDS_US, Histograms, Latency, parse_histograms, parse_latency
+from ..replies import BOUNDS_US, Histograms, Latency, Retransmissions, parse_histograms, parse_latency, parse_retransmissions
 from ..request import decode_params
 from ..units import Curve
 from .bulk import Column, Known, Pick, Values, having, pick, shape_of
@@ -268,7 +268,7 @@ def _served_at(service: bytes) -> Dict[Key, Tuple[int, int]]:
             for i, (port, class_id, direction, flags) in enumerate(_SERVED.iter_unpack(service))}
 
 
-def _labels(row: Union[Latency, Histograms], names: Mapping[int, str]) -> Dict[str, str]:
+def _labels(row: Union[Latency, Histograms, Retransmissions], names: Mapping[int, str]) -> Dict[str, str]:
     return {'port': label(row.port), 'name': names.get(row.port, ''), 'direction': row.direction, 'queue': _queue(row.class_id)}
 
 
@@ -281,6 +281,15 @@ def put_latency(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
                          ('rtt_path', row.path_us), ('delay_median', row.delay.p50), ('delay_p90', row.delay.p90),
                          ('delay_p99', row.delay.p99)):
             lines.put(f'queue_{name}_seconds', None if us is None else f'{us / 1e6:.6f}', **labels)
+
+
+def put_retransmissions(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:
+    """RETRANSMISSIONS"""
+    for row in parse_retransmissions(data):
+        labels = _labels(row, names)
+        lines.put('queue_segments', row.total.counted, **labels)
+        lines.put('queue_segments_lost_behind', row.total.behind, **labels)
+        lines.put('queue_segments_lost_before', row.total.before, **labels)
 
 
 def put_histograms(lines: Lines, data: bytes, names: Mapping[int, str]) -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from operator import is_not
-from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar
+from typing import Callable, Dict, Iterator, List, Optional, Sequence, Tuple, TypeVar, Union
 
 from .. import table
 from ..ports import whole
-from ..replies import Entry, Latency, Served
+from ..replies import Entry, Latency, Retransmissions, Served
 from ..request import Request
 from ..units import Curve, Unit, Value, format_value
 
@@ -53,6 +53,7 @@ class Look:
     tins: Dict[Tuple[int, int, int], List[Tin]] = field(default_factory=dict)
     borrowed: Dict[Tuple[int, str, int], float] = field(default_factory=dict)   # the part that was borrowed
     latencies: Dict[Tuple[int, str, int], Latency] = field(default_factory=dict)
+    segments: Dict[Tuple[int, str, int], Retransmissions] = field(default_factory=dict)
 
     @cached_property
     def classes(self) -> Dict[Tuple[int, int], List[Entry]]:
@@ -65,10 +66,11 @@ class Look:
 
 
 def look(time: float, entries: Sequence[Entry], served: Sequence[Served], tins: Sequence[Tin],
-         before: Optional[Look] = None, latencies: Sequence[Latency] = ()) -> Look:
+         before: Optional[Look] = None, latencies: Sequence[Latency] = (),
+         segments: Sequence[Retransmissions] = ()) -> Look:
     old = before or Look(0.0)
     made = Look(time, _keyed(entries, _place, old.entries), _keyed(served, _served_place, old.served),
-                latencies=_keyed(latencies, _measured_place, old.latencies))
+                latencies=_keyed(latencies, _measured_place, old.latencies), segments={_measured_place(each): each for each in segments})
     if before:
         made.borrowed = _all_borrowed(made, before)
     for t in tins:
@@ -84,7 +86,7 @@ def _served_place(s: Served) -> Tuple[int, str, int]:
     return s.port, s.direction, s.class_id
 
 
-def _measured_place(each: Latency) -> Tuple[int, str, int]:
+def _measured_place(each: Union[Latency, Retransmissions]) -> Tuple[int, str, int]:
     return each.port, each.direction, each.class_id
 
 

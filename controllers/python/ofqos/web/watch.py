@@ -14,7 +14,7 @@ from ..channel import Channel, joined
 from ..errors import Away, Refused
 from ..greeting import greet
 from ..history.recorder import Recorder, seen
-from ..replies import Latency, PortQueues, dumps, latencies, parse_dump, parse_ports as parse_queues, services
+from ..replies import Latency, PortQueues, Retransmissions, dumps, latencies, parse_dump, parse_ports as parse_queues, parse_retransmissions, services
 from ..units import format_rate
 from . import ports, rows, tree, window
 from .hub import Hub
@@ -46,7 +46,8 @@ class Watch:
         self.ports: Dict[int, Port] = {}
         self.queues: List[PortQueues] = []
         self.own = True                     # it knows this project's messages
-        self.measures = True                # and QOS_LATENCY, which older switches lack
+        self.measures = True                # and QOS_LATENCY, which older switches lack,
+        self.counts_lost = True             # and RETRANSMISSIONS
         self.trouble: Optional[str] = None  # what it refused, or what was not understood, at the last look
         self.stats: Tuple[float, Dict[int, Stats]] = 0.0, {}
         self.stats_before: Tuple[float, Dict[int, Stats]] = 0.0, {}
@@ -151,6 +152,16 @@ class Watch:
             self.measures = False
             return []
 
+    async def _segments(self) -> List[Retransmissions]:
+        """Likewise"""
+        if not self.measures or not self.counts_lost:
+            return []
+        try:
+            return parse_retransmissions(joined(await self.channel.ask(wire.ask_retransmissions)))
+        except (Refused, ValueError, struct.error):
+            self.counts_lost = False
+            return []
+
     async def _look(self, deep: bool) -> None:
         now = asyncio.get_running_loop().time
         self.trouble = None
@@ -169,8 +180,9 @@ class Watch:
         cakes = any(e.config.scheduler.name == 'cake' for e in entries)
         tins = await self._own(lambda xid: wire.ask(tree.TINS, xid), tree.parse_tins) if cakes else []
         latencies = await self._latencies()
+        segments = await self._segments() if latencies else []
         last = self.look if self.look and taken - self.look.time < self._old() else None
-        self.look, self.look_before = tree.look(taken, entries, served, tins, last, latencies), last
+        self.look, self.look_before = tree.look(taken, entries, served, tins, last, latencies, segments), last
         self._trees.clear()
 
     # ------------------------------------------------------------------ what it tells unasked

@@ -10,7 +10,7 @@ FAR = 1 << 20
 SORTS: Mapping[str, Sequence[str]] = {
     'network': ('name', 'queues', 'receives', 'sends'), 'switch': ('port', 'name', 'queues', 'receives', 'sends', 'dropped'),
     'port': ('tree', 'name', 'rate', 'waits', 'delay', 'dropped'), 'events': ('time',), 'subscriber': ('none',),
-    **dict.fromkeys(('subscribers', 'site'), ('tree', 'name', 'down', 'up', 'rtt', 'delay', 'dropped', 'outcome', 'changed'))}
+    **dict.fromkeys(('subscribers', 'site'), ('tree', 'name', 'down', 'up', 'rtt', 'delay', 'dropped', 'lost', 'outcome', 'changed'))}
 T = TypeVar('T')
 
 

@@ -21,6 +21,8 @@ export const bytes = (n) => scaled(n, ['B', 'kB', 'MB', 'GB', 'TB'], 1000);
 export const micros = (us) => scaled(us, ['µs', 'ms', 's'], 1000);
 export const share = (x) => x === null || x === undefined ? NONE : `${x && x < 0.01 ? '<1' : Math.round(x * 100)}\u00a0%`;
 export const count = (n) => n === null || n === undefined ? NONE : n.toLocaleString('en').replaceAll(',', '\u202f');
+/** Of 100. */
+export const percent = (v) => v === null ? '–' : `${v} %`;
 export const perSecond = (n) => n === null || n === undefined ? NONE : `${three(n)}/s`;
 /** The time of day; of another day with its date. */
 export function clock(seconds) {

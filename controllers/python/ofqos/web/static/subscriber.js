@@ -3,7 +3,7 @@
 
 import {h, say, toast} from './dom.js';
 import {call, me} from './api.js';
-import {bytes, clock, count, micros, perSecond, plural, rate} from './format.js';
+import {bytes, clock, count, micros, percent, perSecond, plural, rate} from './format.js';
 import {queueBar, spark} from './bar.js';
 import {form} from './add.js';
 import {changesPanel} from './changes.js';
@@ -17,12 +17,12 @@ const cell = (label, name, ...inside) => h('td', {'data-label': label, class: na
 const word = (bits) => bits % 1e6 ? `${bits / 1e3}kbit` : `${bits / 1e6}mbit`;
 
 function makeWay([, title]) {
-  const p = Object.fromEntries(['now', 'rate', 'ceil', 'delay', 'rtt', 'drops', 'outcome', 'bytes'].map((k) => [k, h('span', {})]));
+  const p = Object.fromEntries(['now', 'rate', 'ceil', 'delay', 'rtt', 'drops', 'lost', 'outcome', 'bytes'].map((k) => [k, h('span', {})]));
   p.now.className = 'now';
   p.bar = queueBar(title);
   p.spark = spark();
   const row = h('tr', {}, h('th', {scope: 'row', class: 'wide'}, title), cell('Now', 'n', p.now), cell(null, 'c-bar wide', p.bar, h('div', {class: 'scale'}, p.rate, p.ceil)),
-    cell(null, 'c-spark wide', p.spark), cell('Waits', 'n', p.delay), cell('Round trip', 'n', p.rtt), cell('Dropped', 'n', p.drops), cell('QoO', 'n', p.outcome), cell('Carried', 'n', p.bytes));
+    cell(null, 'c-spark wide', p.spark), cell('Waits', 'n', p.delay), cell('Round trip', 'n', p.rtt), cell('Dropped', 'n', p.drops), cell('Lost TCP', 'n', p.lost), cell('QoO', 'n', p.outcome), cell('Carried', 'n', p.bytes));
   row.parts = p;
   return row;
 }
@@ -38,6 +38,8 @@ function updateWay({parts: p}, now, i) {
   say(p.rtt, c.rtt_us[i] === null ? '–' : micros(c.rtt_us[i]));
   say(p.drops, c.drops[i] === null ? '–' : `${count(c.drops[i])}${c.drops_ps[i] ? ` (${perSecond(c.drops_ps[i])})` : ''}`);
   p.drops.className = c.drops_ps[i] ? 'bad' : c.drops[i] ? '' : 'zero';
+  say(p.lost, percent(c.lost[i]));
+  p.lost.className = c.lost[i] >= 1 ? 'bad' : '';
   say(p.outcome, c.outcome[i] === null ? '–' : String(c.outcome[i]));
   say(p.bytes, now.bytes[i] === null ? '–' : bytes(now.bytes[i]));
 }
@@ -49,8 +51,8 @@ function judgePanel() {
     element: h('section', {class: 'panel', 'aria-label': 'What he sees'}, h('header', {}, h('h2', {}, 'What he sees, and whose fault it is')), h('div', {class: 'note'}, what, list)),
     set({sees, faults}) {
       say(what, !sees ? 'No round trips of both sides of this box were measured yet.'
-        : `Round trips of ${micros(sees.rtt_us)}, nine of ten below ${micros(sees.rtt90_us)}. Quality of Outcome, of 100: ${Object.entries(sees.outcome).map(([k, v]) => `${k} ${v}`).join(', ')}.`);
-      const lines = !faults ? [] : faults.length ? faults.map((f) => `${f.whose[0].toUpperCase()}${f.whose.slice(1)}: ${f.why}.`) : ['No fault is seen here: neither waiting nor drops, and round trips as short as they get.'];
+        : `Round trips of ${micros(sees.rtt_us)}, nine of ten below ${micros(sees.rtt90_us)}.${sees.lost.every((v) => v === null) ? '' : ` TCP segments lost: ${WAYS.map(([way], i) => `${way} ${percent(sees.lost[i])}`).join(', ')}.`} Quality of Outcome, of 100: ${Object.entries(sees.outcome).map(([k, v]) => `${k} ${v}`).join(', ')}.`);
+      const lines = !faults ? [] : faults.length ? faults.map((f) => `${f.whose[0].toUpperCase()}${f.whose.slice(1)}: ${f.why}.`) : ['No fault is seen here: neither waiting nor drops nor lost segments, and round trips as short as they get.'];
       if (list.textContent !== lines.join('')) list.replaceChildren(...lines.map((line) => h('li', {}, line)));
     },
   };
@@ -88,7 +90,7 @@ export function subscriberPage(main, id) {
   }}, 'As in the list');
   const ownPanel = h('section', {class: 'panel', 'aria-label': 'Changed here', hidden: true}, h('div', {class: 'note'}, own, listed));
   const ways = WAYS.map(makeWay);
-  const heads = [['Way'], ['Now', 'n'], ['From its guarantee to its ceiling', 'c-bar'], ['Lately', 'c-spark'], ['Waits', 'n'], ['Round trip', 'n'], ['Dropped', 'n'], ['QoO', 'n'], ['Carried', 'n']];
+  const heads = [['Way'], ['Now', 'n'], ['From its guarantee to its ceiling', 'c-bar'], ['Lately', 'c-spark'], ['Waits', 'n'], ['Round trip', 'n'], ['Dropped', 'n'], ['Lost TCP', 'n'], ['QoO', 'n'], ['Carried', 'n']];
   const live = h('section', {class: 'panel queues', 'aria-label': 'Now'}, h('div', {class: 'scroll', tabindex: -1}, h('table', {class: 'cards'}, h('caption', {class: 'off'}, 'Both ways, now'),
     h('thead', {}, h('tr', {}, heads.map(([t, c]) => h('th', {scope: 'col', class: c || null}, t)))), h('tbody', {}, ways))));
   const judge = judgePanel(), past = me.history ? pastPanel() : null;

@@ -3,7 +3,7 @@
 
 import {h, keyed, say} from './dom.js';
 import {controls, rows} from './rows.js';
-import {clock, count, micros, perSecond, plural, rate} from './format.js';
+import {clock, count, micros, percent, perSecond, plural, rate} from './format.js';
 import {loadBar, queueBar} from './bar.js';
 import {trail} from './app.js';
 
@@ -26,10 +26,10 @@ const table = (caption, heads, key) => {
     h('thead', {}, h('tr', {}, heads.map(([text, name]) => h('th', {scope: 'col', class: name || null}, text)))), list.body));
   return [box, list];
 };
-const HEADS = [['Down', 'fourth'], ['Up', 'fourth'], ['Round trip, down / up', 'n'], ['Waits, down / up', 'n'], ['Dropped, down / up', 'n'], ['QoO, down / up', 'n']];
+const HEADS = [['Down', 'fourth'], ['Up', 'fourth'], ['Round trip, down / up', 'n'], ['Waits, down / up', 'n'], ['Dropped, down / up', 'n'], ['Lost TCP, down / up', 'n'], ['QoO, down / up', 'n']];
 
 function figures(p) {
-  return [cell('Round trip', 'n', p.rtt), cell('Waits', 'n', p.delay), cell('Dropped', 'n', p.drops), cell('QoO', 'n', p.outcome)];
+  return [cell('Round trip', 'n', p.rtt), cell('Waits', 'n', p.delay), cell('Dropped', 'n', p.drops), cell('Lost TCP', 'n', p.lost), cell('QoO', 'n', p.outcome)];
 }
 
 function say3(p, row) {
@@ -37,12 +37,14 @@ function say3(p, row) {
   say(p.delay, row.delay_us.every((v) => v === null) ? '–' : row.delay_us.map((v, i) => wait(v, row.guess[i])).join(' / '));
   say(p.drops, both(row.drops_ps, perSecond));
   p.drops.className = row.drops_ps.some(Boolean) ? 'bad' : 'zero';
+  say(p.lost, both(row.lost, percent));
+  p.lost.className = row.lost.some((v) => v >= 1) ? 'bad' : '';
   say(p.outcome, both(row.outcome, (v) => v === null ? '–' : String(v)));
   p.outcome.className = row.outcome.some((v) => v !== null && v < 50) ? 'bad' : '';
 }
 
 function makeSite(s) {
-  const p = Object.fromEntries(['sub', 'down', 'up', 'rtt', 'delay', 'drops', 'outcome'].map((k) => [k, h(k === 'sub' ? 'small' : 'span', {})]));
+  const p = Object.fromEntries(['sub', 'down', 'up', 'rtt', 'delay', 'drops', 'lost', 'outcome'].map((k) => [k, h(k === 'sub' ? 'small' : 'span', {})]));
   p.bars = WAYS.map((way) => loadBar(`${s.name}, ${way}`));
   const who = h('span', {class: 'who'}, h('a', {href: siteAt(s.name), class: 'name'}, s.name), p.sub);
   who.style.setProperty('--depth', s.depth);
@@ -62,7 +64,7 @@ function updateSite(row, s) {
 }
 
 function makeCircuit(c) {
-  const p = Object.fromEntries(['name', 'sub', 'chip', 'down', 'up', 'downTo', 'upTo', 'rtt', 'delay', 'drops', 'outcome'].map((k) => [k, h(k === 'sub' || k.endsWith('To') ? 'small' : 'span', {})]));
+  const p = Object.fromEntries(['name', 'sub', 'chip', 'down', 'up', 'downTo', 'upTo', 'rtt', 'delay', 'drops', 'lost', 'outcome'].map((k) => [k, h(k === 'sub' || k.endsWith('To') ? 'small' : 'span', {})]));
   p.bars = WAYS.map((way) => queueBar(`${c.id}, ${way}`));
   const row = h('tr', {}, h('th', {scope: 'row', class: 'wide'}, h('span', {class: 'who'}, h('a', {href: circuitAt(c.id), class: 'name'}, p.name), ' ', p.chip, p.sub)),
     WAYS.map((way, i) => cell(i ? 'Up' : 'Down', 'half', p[way], ' ', p[`${way}To`], p.bars[i])), figures(p));
@@ -133,10 +135,10 @@ export function subscribersPage(main, name) {
   const [siteBox, sites] = table('Sites', [['Site'], ...HEADS], 'first');
   const [circuitBox, circuits] = table('Circuits', [['Circuit'], ...HEADS], 'second');
   const sitePanel = h('section', {class: 'panel queues', 'aria-label': 'Sites'}, h('header', {}, h('h2', {}, name ? 'Sites below it' : 'Sites'),
-    h('span', {class: 'mute'}, 'round trips: half of the circuits have shorter ones; waiting: the longest (≈ what waits, at the present rate); drops: of all; QoO: half of the circuits have better, 100 is perfect')), siteBox);
+    h('span', {class: 'mute'}, 'round trips: half of the circuits have shorter ones; waiting: the longest (≈ what waits, at the present rate); drops, lost TCP segments: of all; QoO: half of the circuits have better, 100 is perfect')), siteBox);
   const circuitPanel = h('section', {class: 'panel queues', 'aria-label': 'Circuits'}, h('header', {}, h('h2', {}, 'Circuits')), circuitBox);
   const find = controls('circuits', [['tree', 'as the tree has them'], ['name', 'by name'], ['down', 'by download'], ['up', 'by upload'], ['rtt', 'by round trip'], ['delay', 'by waiting'],
-    ['dropped', 'by drops'], ['outcome', 'by QoO'], ['changed', 'changed here first']]);
+    ['dropped', 'by drops'], ['lost', 'by lost TCP'], ['outcome', 'by QoO'], ['changed', 'changed here first']]);
   find.element.querySelector('input').placeholder = 'a name, a circuit, an address';
   const jump = h('button', {type: 'button', onclick: () => { circuitPanel.scrollIntoView(); circuitBox.focus({preventScroll: true}); }}, 'To the circuits');
   const list = h('a', {class: 'button', href: '/api/subscribers.csv', download: 'subscribers.csv'}, 'As CSV');
