@@ -271,7 +271,7 @@ random_bits(void **state)
 static void
 random_bits_for_long(void **state)
 {
-    struct rtt_sample s;
+    struct rtt_sample s = {0};
     for (unsigned pause = 1; pause < 20000; pause *= 4)
         for (unsigned i = 0; i < 200000; i++) {
             struct rtt_seen p = quic(number(2) ? 0x60 : 0x40, 0, number(2));

@@ -136,7 +136,7 @@ rtt_hello(struct rtt_slot *s, struct rtt_way *mine, struct rtt_way *other, const
 /* ------------------------------------------------------------------ all of them */
 
 /* Follows a packet that leaves by a port.  Returns 1 if it ends a round trip: *out then has all but its number and
- * the pair.  Else it may have a tally. */
+ * the pair.  Else it may have a tally.  The caller has made *out zero. */
 static RTT_INLINE int
 rtt_look(struct rtt_slot *s, const struct rtt_seen *p, struct rtt_sample *out)
 {
