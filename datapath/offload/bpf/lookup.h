@@ -107,27 +107,31 @@ static __always_inline void
 begin_hold(struct offload_entry *e, const struct offload_port *p)
 {
     e->hold_last = *(const volatile __u64 *)&p->passed;
-    e->hold_n = OFFLOAD_HOLD;
+    e->hold_from = *(const volatile __u64 *)&p->held;
+    e->hold = 1;
     e->hold_new = 0;
 }
 
 /* Does user space still have earlier packets of the entry, which this one must not overtake?  If
- * user space can't keep up with a stream, that would be so for ever.  So there is an end: the more
- * packets were held, the more may be overtaken. */
+ * user space can't keep up, that would be so for ever.  So there is an end: the more packets of the port
+ * were held, the more may be overtaken.  Of the port, as many entries that are held together are what keeps user
+ * space behind. */
 static __always_inline int
-is_held(struct offload_entry *e, const struct offload_port *p)
+is_held(struct offload_entry *e, struct offload_port *p)
 {
     if (e->hold_new)
         begin_hold(e, p);
-    if (!e->hold_n)
+    if (!e->hold)
         return 0;
     __s64 behind = e->hold_last - *(const volatile __u64 *)&p->done;
-    if (behind * OFFLOAD_HOLD_EACH <= OFFLOAD_HOLD - e->hold_n) {
-        e->hold_n = 0;
+    __s64 held = *(const volatile __u64 *)&p->held - e->hold_from;
+    if (behind * OFFLOAD_HOLD_EACH <= held || held >= OFFLOAD_HOLD) {
+        e->hold = 0;
         return 0;
     }
     e->hold_last = *(const volatile __u64 *)&p->passed + 1;
-    return --e->hold_n != 0;
+    __sync_fetch_and_add(&p->held, 1);
+    return 1;
 }
 
 /* Does user space join the entry's TCP segments?  A connection's end ends that: others need not wait then. */

@@ -13,17 +13,18 @@
 
 #define OFFLOAD_MASKS                                                                              \
     16 /* that a packet's key is looked up under, in turn: each costs about 40 ns */
-#define OFFLOAD_COARSE    4  /* of these, the last ones, for masks of whole fields */
-#define OFFLOAD_OPS       16 /* of an entry */
-#define OFFLOAD_EXTS      6 /* IPv6 extension headers that a packet may have, in the usual order, */
-#define OFFLOAD_IP_MOST   124  /* and bytes of its IP header with these */
-#define OFFLOAD_WAYS      8    /* entries whose hashes share a set */
-#define OFFLOAD_PORTS     4096 /* a port's place is its ifindex modulo this */
-#define OFFLOAD_METERS    1024
-#define OFFLOAD_SEGMENT   1000  /* bytes of a frame that workers might join with others */
-#define OFFLOAD_BANDS     2     /* of a meter */
-#define OFFLOAD_HOLD      65536 /* packets that a new entry lets user space have first, at most */
-#define OFFLOAD_HOLD_EACH 1024  /* of these, for each packet that the entry may overtake */
+#define OFFLOAD_COARSE  4   /* of these, the last ones, for masks of whole fields */
+#define OFFLOAD_OPS     16  /* of an entry */
+#define OFFLOAD_EXTS    6   /* IPv6 extension headers that a packet may have, in the usual order, */
+#define OFFLOAD_IP_MOST 124 /* and bytes of its IP header with these */
+#define OFFLOAD_WAYS    8   /* entries whose hashes share a set */
+#define OFFLOAD_PORTS   4096 /* a port's place is its ifindex modulo this */
+#define OFFLOAD_METERS  1024
+#define OFFLOAD_SEGMENT 1000 /* bytes of a frame that workers might join with others */
+#define OFFLOAD_BANDS   2    /* of a meter */
+#define OFFLOAD_HOLD                                                                               \
+    65536 /* packets that a port's entries leave to user space, until one ceases to */
+#define OFFLOAD_HOLD_EACH 1024 /* of these, for each packet that the entry may overtake */
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 #define OFFLOAD_MAX_RING  (65536 + 64) /* the longest frame that user space takes from a ring */
 #define OFFLOAD_CUT       0xffffffffu  /* in an entry's place: the frame is to be cut */
@@ -86,7 +87,7 @@ struct offload_entry {
     __u32 min_ttl;  /* packets with a lower one go to user space */
     __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
     __u32 super;    /* the longest super-packet */
-    __u32 hold_n;   /* packets that may still be held; 0: it is not held */
+    __u32 hold;     /* its packets must not overtake those that user space has */
     __u32 meter;    /* it begins with OFFLOAD_METER */
     __u32 hold_new; /* the next packet begins a hold */
     __u32 covered;  /* an op sets what the transport's checksum covers */
@@ -98,6 +99,7 @@ struct offload_entry {
     __u32
         unmeasured; /* an op sets addresses or ports, or moves labels or I-TAGs: its round trips aren't looked at */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
+    __u64 hold_from; /* of the port's held packets, how many were before */
     __u64 used;      /* when a packet came last, CLOCK_MONOTONIC, ns, to some ms */
     __u64 key[OFFLOAD_WORDS];
     struct offload_op op[OFFLOAD_OPS];
@@ -203,7 +205,8 @@ struct offload_port {
     __u32 moving;    /* two rings have the filter (offload_port_move) */
     struct offload_wire wire;
     __u32 inside; /* PACKET_INSIDE_ of packet/packet.h */
-    __u32 zero1[3];
+    __u32 zero1;
+    __u64 held; /* packets that went to user space because their entry was held */
     __u64 done; /* of which user space has sent, or lost; written by workers */
     __u64 zero2[7];
 };
