@@ -20,7 +20,7 @@ struct sw_cutter {
     char why[SW_UNCUT_LEN];      /* there are no programs, or no pair; "": nobody has tried */
     struct qos_link_cutter pair; /* of interfaces that cut */
     uint32_t port;               /* that the pair is named for */
-    uint64_t uncut;              /* frames that were lost, as of the last look */
+    uint64_t unpaired;           /* frames that it would have cut, as of the last look */
     struct loop_timer *timer;    /* begins the task */
     struct task task;
 };
@@ -63,7 +63,7 @@ is_cut_here(const struct sw_cutter *c, const struct sw_port *p)
 }
 
 /* For a port that such packets are likely to come from: of programs on this machine, in containers or virtual
- * machines.  any: for another one, as one was lost.  -> whether packets are cut at any port at all */
+ * machines.  any: for another one, as there was one.  -> whether packets are cut at any port at all */
 static bool
 find_port(struct sw_cutter *c, bool any)
 {
@@ -195,14 +195,16 @@ run(void *ctx, uint64_t deadline)
 {
     struct sw_cutter *c = ctx;
     struct qos_link_info pair;
-    uint64_t uncut = c->o ? offload_counts(c->o).uncut : 0;
+    struct offload_counts n = {0};
+    if (c->o)
+        n = offload_counts(c->o);
     if (c->own)
         offload_check(c->o, loop_now(c->sw->loop), in_front, c);
     if (c->pair.tx_ifindex &&
         qos_link_get_by_index(c->sw->link, c->pair.tx_ifindex, &pair) == -ENODEV)
         leave_pair(c); /* somebody has removed it */
-    bool some = find_port(c, uncut != c->uncut);
-    c->uncut = uncut;
+    bool some = find_port(c, n.uncut + n.unpaired != c->unpaired);
+    c->unpaired = n.uncut + n.unpaired;
     say_losses(c->sw);
     if (some)
         loop_timer_set(c->timer, loop_now(c->sw->loop) + NS_PER_S);
@@ -268,7 +270,8 @@ sw_cutter_counts(const struct sw *sw)
     struct offload_counts n = {0};
     if (sw->cutter && sw->cutter->o)
         n = offload_counts(sw->cutter->o);
-    return (struct sw_cutter_counts){.cut = n.cut, .lost = n.uncut};
+    return (struct sw_cutter_counts){
+        .cut = n.cut, .lost = n.uncut, .around = n.around, .back = n.again, .whole = n.whole};
 }
 
 /* ------------------------------------------------------------------ beginning and end */

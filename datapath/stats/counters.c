@@ -36,8 +36,12 @@ put_drops(struct of_wr *d, const struct sw *sw)
         put(d, "drop.", names[i], sw_drops(sw, (enum drop_reason)i));
     put(d, "capture.", "sent", sw_capture_sent(sw));
     put(d, "capture.", "lost", sw_capture_lost(sw));
-    put(d, "super_packets.", "cut", sw_cutter_counts(sw).cut);
-    put(d, "super_packets.", "lost", sw_cutter_counts(sw).lost);
+    struct sw_cutter_counts supers = sw_cutter_counts(sw);
+    put(d, "super_packets.", "cut", supers.cut);
+    put(d, "super_packets.", "lost", supers.lost);
+    put(d, "super_packets.", "around", supers.around);
+    put(d, "super_packets.", "back", supers.back);
+    put(d, "super_packets.", "whole", supers.whole);
     put(d, "latency.", "lost", sw_latency_lost(sw));
 #define PUT_SWITCH(name, text) put(d, "", text, sw->counters.name);
     SW_COUNTERS(PUT_SWITCH)

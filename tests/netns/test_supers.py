@@ -161,7 +161,9 @@ def test_sctp(how, ports):
             pytest.skip('SCTP is not in this kernel')
         cut, lost = super_packets(switch)
         print(f'{SCTP_PARTS / took:.1f} MB/s, {cut} cut, {lost} lost')
-        assert lost == 0 and (cut > 0 or ports == 'plain')      # without, one packet a time still passes
+        assert not lost
+        if ports == 'off' or (how, ports) == ('off', 'queues'):     # others the kernel may have whole from the first one on
+            assert cut > 0, 'one packet a time'
 
 
 def datagrams(client, server, number):

@@ -138,6 +138,7 @@ ofqos_nd(struct __sk_buff *skb, __u32 at, __u32 room, __u32 kind)
     __u32 done = ND_HEADER;
     if (room < ND_HEADER)
         return 0;
+#pragma clang loop unroll(disable) /* the filter has to be short (set_filter in kernel-attach.c) */
     for (int i = 0; i <= ND_OPTIONS; i++) {
         __u8 o[2];
         if (room - done < EXT_UNIT)

@@ -159,6 +159,7 @@ static __always_inline __be16
 pseudo_sum(const struct frame *f)
 {
     __u64 sum = bpf_htons(f->l4_len) + bpf_htons(PROTO_UDP);
+#pragma clang loop unroll(disable) /* as in ofqos_nd */
     for (int i = ADDRESSES_AT; i < OFFLOAD_WORDS; i++)
         sum += (f->key.w[i] >> 32) + (__u32)f->key.w[i];
     sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -204,18 +205,23 @@ takes_label(const struct frame *f)
             (proto == PROTO_UDP && where_header(f->where) == f->l4 + UDP_HEADER));
 }
 
+enum beyond { NOT_BEYOND, BEYOND, BEYOND_QUEUE };
+
 /* Is it too long for its output, does its TTL run out, or can't the program edit it?  User space cuts
- * or edits it, or drops it and tells the controllers. */
-static __always_inline int
+ * or edits it, or drops it and tells the controllers.  BEYOND_QUEUE: a super-packet is too long for the output's queue
+ * only; the kernel can cut it.  Not where super is 0, as the program can't edit one, so the queue must not get it whole. */
+static __always_inline enum beyond
 is_beyond(struct __sk_buff *skb, struct frame *f, const struct offload_entry *e)
 {
     __u32 tag = where_tags(f->where) ? VLAN_TAG : 0, len = skb->len + tag;
     if (f->ttl < e->min_ttl || (e->covered && !tell_sum(skb, f)))
-        return 1;
+        return BEYOND;
     if (!skb->gso_size)
         return len > e->longest;
-    return !where_header(f->where) || len > e->super || segment_of(skb, f) + tag > e->longest ||
-           (e->edits & OFFLOAD_EDITS_LABELS && !takes_label(f));
+    if (!e->super || !where_header(f->where) || segment_of(skb, f) + tag > e->longest ||
+        (e->edits & OFFLOAD_EDITS_LABELS && !takes_label(f)))
+        return BEYOND;
+    return len > e->super ? BEYOND_QUEUE : NOT_BEYOND;
 }
 
 #endif

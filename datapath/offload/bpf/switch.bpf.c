@@ -65,7 +65,97 @@ spoils_hosts(const struct offload_entry *e, __u32 where)
     return where & WHERE_HOST && e->edits;
 }
 
-/* The number of the entry for the frame; negative: it goes to user space. */
+/* As packets on the wire. */
+struct wire {
+    __u64 packets, bytes;
+};
+
+static __always_inline struct wire
+wire_of(struct __sk_buff *skb, __u32 where)
+{
+    __u32 size = skb->gso_size, header = where_header(where), jumbo = where_jumbo(where),
+          tag = where_tags(where) ? VLAN_TAG : 0;
+    struct wire w = {1, skb->len - jumbo + tag};
+    if (size && header && skb->len > header) {
+        w.packets = size == GSO_BY_FRAGS ? skb->gso_segs : (skb->len - header + size - 1) / size;
+        w.bytes += (w.packets - 1) * (header - jumbo + tag);
+    }
+    return w;
+}
+
+static __always_inline struct offload_hits *
+hits_of(const struct offload_control *c, __u32 id)
+{
+    __u32 at = bpf_get_smp_processor_id() * c->entries + id;
+    return bpf_map_lookup_elem(&hits, &at);
+}
+
+static __always_inline void
+come_back(struct offload_around *a, struct offload_cpu *cpu, __u32 number)
+{
+    COUNT(cpu, again);
+    if (a->last == number && a->away)
+        a->away--;
+    if (number - cpu->back - 1 < cpu->sent - cpu->back) /* a host may have made one up */
+        cpu->back = number;
+}
+
+/* Would one more entry's packets be too many for the kernel's backlog? */
+static __always_inline int
+is_crowded(const struct offload_cpu *cpu)
+{
+    return cpu->sent - cpu->back > OFFLOAD_AWAY &&
+           bpf_ktime_get_coarse_ns() - cpu->sent_at < OFFLOAD_AWAY_NS;
+}
+
+/* -> the frame's number */
+static __always_inline __u32
+send_around(struct offload_around *a, struct offload_cpu *cpu, __u32 n)
+{
+    cpu->around += n;
+    cpu->sent += n;
+    if (cpu->sent < n) /* 0 is no number */
+        cpu->sent = n;
+    cpu->sent_at = bpf_ktime_get_coarse_ns();
+    a->last = cpu->sent;
+    a->away = n;
+    return a->last;
+}
+
+#define AS_IT_IS    0
+#define WHOLE_SUPER (-1)
+
+/* A super-packet that would take its queue too long the kernel cuts, and what follows it on this processor goes the same way
+ * as long as not all of it is back: -> its number.  Not while user space has packets of the entry: then it cuts.  Where the
+ * processor can't keep up, cutting would make that worse: then the queue gets it whole.  Not inline, as the filter's stack
+ * has no room. */
+static __noinline __s64
+way_of(struct __sk_buff *skb, const struct offload_control *c, struct frame *f,
+       struct offload_entry *e, struct offload_cpu *cpu)
+{
+    int begins = cpu->beyond == BEYOND_QUEUE && !e->hold && !e->hold_new && !e->join;
+    struct offload_hits *h = begins || e->around ? hits_of(c, cpu->entry) : 0;
+    if (!h)
+        return AS_IT_IS;
+    if (skb->tc_index == OFFLOAD_AGAIN) {
+        come_back(&h->around, cpu, skb->mark);
+        return AS_IT_IS;
+    }
+    if (!begins && !h->around.away)
+        return AS_IT_IS;
+    if (!c->cut_by) {
+        COUNT(cpu, unpaired);
+        return AS_IT_IS;
+    }
+    if (!h->around.away && skb->len <= OFFLOAD_MAX_RING && is_crowded(cpu)) {
+        COUNT(cpu, whole);
+        return WHOLE_SUPER;
+    }
+    e->around = 1;
+    return send_around(&h->around, cpu, wire_of(skb, f->where).packets);
+}
+
+/* The number of the entry for the frame, or OFFLOAD_CUT; negative: it goes to user space. */
 static __always_inline __s64
 look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_port *p,
         struct offload_cpu *cpu, __u32 *where)
@@ -85,7 +175,14 @@ look_up(struct __sk_buff *skb, const struct offload_control *c, struct offload_p
         COUNT(cpu, misses);
         return -1;
     }
-    if (is_beyond(skb, &f, e)) {
+    cpu->entry = id;
+    cpu->beyond = is_beyond(skb, &f, e);
+    __s64 way = e->around || cpu->beyond == BEYOND_QUEUE ? way_of(skb, c, &f, e, cpu) : AS_IT_IS;
+    if (way > 0) {
+        *where = way;
+        return OFFLOAD_CUT;
+    }
+    if (cpu->beyond && way != WHOLE_SUPER) {
         COUNT(cpu, too_long);
         leave(e, p);
         return -1;
@@ -158,7 +255,7 @@ ofqos_filter(struct __sk_buff *skb)
     if (is_ours(c, p) && p) {
         cpu_enter(cpu);
         id = look_up(skb, c, p, cpu, &where);
-        if (id < 0)
+        if (id < 0 || id == OFFLOAD_CUT)
             cpu_leave(cpu);
     }
     if (id < 0) {
@@ -169,30 +266,13 @@ ofqos_filter(struct __sk_buff *skb)
             return WHOLE;
         }
         id = OFFLOAD_CUT;
+        where = 0;
     }
     say(skb, cpu, c->magic, id, where);
     return 0;
 }
 
 /* ------------------------------------------------------------------ carrying it out */
-
-/* As packets on the wire. */
-struct wire {
-    __u64 packets, bytes;
-};
-
-static __always_inline struct wire
-wire_of(struct __sk_buff *skb, __u32 where)
-{
-    __u32 size = skb->gso_size, header = where_header(where), jumbo = where_jumbo(where),
-          tag = where_tags(where) ? VLAN_TAG : 0;
-    struct wire w = {1, skb->len - jumbo + tag};
-    if (size && header && skb->len > header) {
-        w.packets = size == GSO_BY_FRAGS ? skb->gso_segs : (skb->len - header + size - 1) / size;
-        w.bytes += (w.packets - 1) * (header - jumbo + tag);
-    }
-    return w;
-}
 
 /* As take() of group/meters.c, without what several workers may hold. */
 static __always_inline int
@@ -237,8 +317,7 @@ static __always_inline void
 count_hit(struct offload_control *c, struct offload_entry *e, __u32 id, const struct wire *w,
           int dropped, int segment, __u64 now)
 {
-    __u32 at = bpf_get_smp_processor_id() * c->entries + id;
-    struct offload_hits *h = bpf_map_lookup_elem(&hits, &at);
+    struct offload_hits *h = hits_of(c, id);
     if (e->used != now)
         e->used = now;
     if (!h)
@@ -346,7 +425,7 @@ carry_out(struct __sk_buff *skb, struct offload_control *c, struct offload_cpu *
     struct wire w = wire_of(skb, where);
     int drop = e->meter && e->op[0].kind == OFFLOAD_METER && !passes_meter(e->op[0].arg, &w);
     __u64 now = bpf_ktime_get_coarse_ns();
-    count_hit(c, e, id, &w, drop, is_segment(skb, where), now);
+    count_hit(c, e, id, &w, drop, !cpu->again_now && is_segment(skb, where), now);
     COUNT(cpu, hits);
     if (drop)
         return end_of(where);
@@ -440,12 +519,16 @@ wire(struct __sk_buff *skb, struct offload_cpu *cpu)
 }
 
 /* The kernel cuts the super-packet where it sends it by that interface.  Behind it, ofqos_again brings the segments
- * back to the port: there they are frames as others. */
+ * back to the port: there they are frames as others.  number: 0, or send_around's. */
 static __always_inline int
-cut(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu)
+cut(struct __sk_buff *skb, const struct offload_control *c, struct offload_cpu *cpu, __u32 number)
 {
-    COUNT(cpu, cut);
-    skb->tc_index = skb->ifindex % OFFLOAD_PORTS + 1;
+    __u32 place = skb->ifindex % OFFLOAD_PORTS + 1;
+    if (skb->gso_size)
+        COUNT(cpu, cut);
+    if (number)
+        skb->mark = number;
+    skb->tc_index = number ? place | OFFLOAD_NUMBERED : place;
     return bpf_redirect(c->cut_by, 0);
 }
 
@@ -453,11 +536,11 @@ SEC("tc")
 int
 ofqos_again(struct __sk_buff *skb)
 {
-    __u32 place = skb->tc_index - 1;
+    __u32 place = (skb->tc_index & ~OFFLOAD_NUMBERED) - 1;
     struct offload_port *p = bpf_map_lookup_elem(&ports, &place);
     if (!p || !p->ready || skb->gso_size)
         return TC_ACT_SHOT;
-    skb->tc_index = 0;
+    skb->tc_index = skb->tc_index & OFFLOAD_NUMBERED ? OFFLOAD_AGAIN : 0;
     return bpf_redirect(p->ifindex, BPF_F_INGRESS);
 }
 
@@ -469,13 +552,16 @@ ofqos_ingress(struct __sk_buff *skb)
     struct offload_cpu *cpu = this_cpu();
     if (!c || !cpu)
         return TC_ACT_UNSPEC;
+    cpu->again_now = skb->tc_index == OFFLOAD_AGAIN;
+    if (cpu->again_now)
+        skb->tc_index = skb->mark = 0;
     int way = take_verdict(skb, c, cpu);
     if (way != KERNEL)
         return way == NOBODY ? wire(skb, cpu) : TC_ACT_UNSPEC;
     skb->cb[CB_MAGIC] = 0;
     cpu->magic = 0;
     if (*(volatile __u32 *)&cpu->entry == OFFLOAD_CUT)
-        return cut(skb, c, cpu);
+        return cut(skb, c, cpu, *(volatile __u32 *)&cpu->where);
     int act =
         carry_out(skb, c, cpu, *(volatile __u32 *)&cpu->entry, *(volatile __u32 *)&cpu->where);
     cpu_leave(cpu);

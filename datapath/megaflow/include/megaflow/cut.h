@@ -36,6 +36,10 @@ bool sw_cutter_loss(const struct sw *sw, const struct sw_port *p, char *out, siz
 
 struct sw_cutter_counts {
     uint64_t cut, lost; /* super-packets */
+    uint64_t around,
+        back; /* packets on the way around of those that are cut for a queue, and of these that came again */
+    uint64_t
+        whole; /* super-packets too long for a queue that were not cut, because too many were on the way */
 };
 struct sw_cutter_counts sw_cutter_counts(const struct sw *sw);
 

@@ -28,6 +28,12 @@
 #define OFFLOAD_MAX_FRAME 0xffffffffu
 #define OFFLOAD_MAX_RING  (65536 + 64) /* the longest frame that user space takes from a ring */
 #define OFFLOAD_CUT       0xffffffffu  /* in an entry's place: the frame is to be cut */
+#define OFFLOAD_NUMBERED                                                                           \
+    0x8000 /* of skb->tc_index on the way to be cut: skb->mark is its number (offload_around) */
+#define OFFLOAD_AGAIN 0xffff /* skb->tc_index of such a frame when it comes again */
+#define OFFLOAD_AWAY                                                                               \
+    256 /* of a processor's packets on the way around: with more, no entry begins to send some */
+#define OFFLOAD_AWAY_NS 100000000ull /* what isn't back by then was dropped */
 
 /* The words of a flow key by which the programs tell packets apart.  Word 0 has the interface's index in place of
  * both ports.  ARP's link-layer addresses, which a flow key has elsewhere, are in place of MPLS's and PBB's fields
@@ -79,14 +85,14 @@ struct offload_op {
 #define OFFLOAD_EDITS        1
 #define OFFLOAD_EDITS_LABELS 2 /* it pushes a label */
 
-/* Written by the switch, but for `used`, `joined` and `hold_*`; a program ends `join`. */
+/* Written by the switch, but for `used`, `joined`, `around` and `hold*`; a program ends `join`. */
 struct offload_entry {
     __u32 state;
     __u32 mask;     /* its place in offload_control */
     __u32 n_ops;    /* 0: drop */
     __u32 min_ttl;  /* packets with a lower one go to user space */
     __u32 longest;  /* frame, and frame that a super-packet is cut to, with tags, as it came in */
-    __u32 super;    /* the longest super-packet */
+    __u32 super;    /* the longest super-packet; 0: none */
     __u32 hold;     /* its packets must not overtake those that user space has */
     __u32 meter;    /* it begins with OFFLOAD_METER */
     __u32 hold_new; /* the next packet begins a hold */
@@ -94,8 +100,10 @@ struct offload_entry {
     __u32 edits;    /* OFFLOAD_EDITS_: an op changes the packet */
     __u32 ports;    /* bits of ports whose liveness it depends on (offload_port_bit) */
     __u32 join;     /* its TCP segments go to user space, which joins them */
-    __u32 joined;   /* how many went; processors may lose some of the others' */
-    __u32 came_by;  /* the port's interface, also of what comes out of its queues */
+    __u32 around;   /* a processor has had some of its super-packets cut: offload_around counts */
+    __u32 zero;
+    __u32 joined;  /* how many went; processors may lose some of the others' */
+    __u32 came_by; /* the port's interface, also of what comes out of its queues */
     __u32
         unmeasured; /* an op sets addresses or ports, or moves labels or I-TAGs: its round trips aren't looked at */
     __u64 hold_last; /* of the port's packets to user space, the last one before the entry's next */
@@ -105,12 +113,22 @@ struct offload_entry {
     struct offload_op op[OFFLOAD_OPS];
 };
 
+/* An entry's super-packets, too long for a queue, that this processor had cut on the way around.  Until all of the last frame
+ * that went is back, the entry's other packets go around behind it: the kernel's backlog is first in, first out.  If that has
+ * dropped some, the next frame goes around, too, and takes the last one's place. */
+struct offload_around {
+    __u32
+        last; /* its number, in skb->mark: how many packets the processor had sent around with it */
+    __u32 away; /* its segments that are not back */
+};
+
 /* Of an entry, on one processor.  Packets as on the wire: a super-packet is its segments. */
 struct offload_hits {
     __u64 packets, bytes;         /* as they came in */
     __u64 dropped, dropped_bytes; /* of these, by the meter */
     __u64 frames;                 /* super-packets are one */
     __u64 segments;               /* of these, long ones of TCP that came one by one */
+    struct offload_around around;
 };
 
 /* A set of entries: hash in the upper half, the entry's number + 1 in the lower; 0: free. */
@@ -157,10 +175,14 @@ struct offload_control {
     C(failed)     /* lost, because an edit or a copy failed: no memory */
 
 /* The same, which STATS_CACHE doesn't tell. */
-#define OFFLOAD_MORE_COUNTS(C)                                                                     \
-    C(cut)   /* super-packets that no ring takes: they come again as their segments */             \
-    C(uncut) /* the same, lost: there was nothing to cut them */                                   \
-    C(wired) /* frames that left by the wire, as nobody served the port */
+#define OFFLOAD_MORE_COUNTS(C)                                                                              \
+    C(cut) /* super-packets that come again as their segments: no ring takes them, or they were too long */ \
+    C(uncut)  /* the same, lost: there was nothing to cut them */                                           \
+    C(around) /* packets, cut or behind such ones, that were to come again to their entry */                \
+    C(again)  /* of these, that did: the kernel's backlog has, or has dropped, the others */                \
+    C(whole) /* super-packets too long for a queue that went there: too many were on the way around */      \
+    C(unpaired) /* super-packets that user space cuts, as there was nothing to cut them */                  \
+    C(wired)    /* frames that left by the wire, as nobody served the port */
 
 /* Where a packet's headers are now, while it is edited. */
 struct offload_at {
@@ -177,7 +199,12 @@ struct offload_cpu {
     __u32 entry, where;
     __u32 owed;           /* a verdict that the program at tc has not used yet */
     struct offload_at at; /* here, and not on the stack, as the verifier then ends sooner */
-    __u32 ran; /* the filter has seen the packet that comes to tc next: of this interface */
+    __u32 ran;        /* the filter has seen the packet that comes to tc next: of this interface */
+    __u32 again_now;  /* the packet at tc was sent around: here, too, and not on the stack */
+    __u32 sent, back; /* the last numbers that went around, and came back */
+    __u32 beyond;     /* enum beyond (bpf/lookup.h), here for the same reason */
+    __u32 zero1;
+    __u64 sent_at; /* when the last one went, CLOCK_MONOTONIC, ns, to some ms */
 #define OFFLOAD_COUNT_MEMBER(name) __u64 name;
     OFFLOAD_COUNTS(OFFLOAD_COUNT_MEMBER)
     OFFLOAD_MORE_COUNTS(OFFLOAD_COUNT_MEMBER)
