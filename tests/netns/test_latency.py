@@ -8,7 +8,7 @@ import time
 import pytest
 
 from support import latency as lat, monitor as m, of13, offload, qosmsg as q
-from support.latency import ACK, SYN, Ends, queue
+from support.latency import ACK, SYN, Ends, in_kernel, queue
 from support.load import Cbr
 from support.monitor import Monitor, subscribe, told
 from support.of13 import apply_actions, match, output, set_queue
@@ -34,20 +34,6 @@ def path(request):
     if request.param == 'auto' and (why := offload.works()):
         pytest.skip(why)
     return request.param
-
-
-def in_kernel(switch, one, two, hits=8):
-    """Frames of both directions are handled there from now on"""
-    def handled():
-        before = offload.counted(switch)['hits']
-        for wire, src in (one, 1), (two, 2):
-            for _ in range(4):
-                wire.send(eth(ipv4(b'\0' * 20, src=f'10.0.0.{src}', dst='10.0.0.9'), dst=3 - src, src=src))
-        time.sleep(0.05)
-        return offload.counted(switch)['hits'] >= before + hits
-    until(handled, 'the kernel handles them')
-    one.drain()
-    two.drain()
 
 
 def vlan(body, n):

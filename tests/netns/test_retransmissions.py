@@ -9,9 +9,9 @@ import time
 import pytest
 
 from support import latency as lat, of13, offload, qosmsg as q
-from support.latency import ACK, SYN, Ends, segment
+from support.latency import ACK, SYN, Ends, in_kernel, segment
 from support.qostree import ask
-from support.topo import Switch, Topology, eth, ipv4
+from support.topo import Switch, Topology
 from support.wait import until
 
 RETRANSMISSIONS, ROW = 17, struct.Struct('!IIB3xIQQQIII4x')
@@ -48,19 +48,6 @@ def path(request):                                                      # pylint
     if request.param == 'auto' and (why := offload.works()):
         pytest.skip(why)
     return request.param
-
-
-def in_kernel(switch, one, two):
-    def handled():
-        before = offload.counted(switch)['hits']
-        for wire, src in (one, 1), (two, 2):
-            for _ in range(4):
-                wire.send(eth(ipv4(b'\0' * 20, src=f'10.0.0.{src}', dst='10.0.0.9'), dst=3 - src, src=src))
-        time.sleep(0.05)
-        return offload.counted(switch)['hits'] >= before + 8
-    until(handled, 'the kernel handles them')
-    one.drain()
-    two.drain()
 
 
 class Connection(Ends):

@@ -4,8 +4,9 @@ import struct
 import time
 from collections import namedtuple
 
-from . import of13, qosmsg as q
+from . import of13, offload, qosmsg as q
 from .topo import eth, ipv4
+from .wait import until
 
 QOS_LATENCY, LENGTH = 14, 72
 NONE = 0xffffffff
@@ -35,6 +36,20 @@ def ask(conn, port=of13.P_ANY, class_id=q.ALL_CLASSES):
             found.append(Queue(direction, port_no, class_no, seconds, Figures(samples, *rtt), path, source,
                                Figures(waits, *delay)))
     return found
+
+
+def in_kernel(switch, one, two, hits=8):
+    """Frames of both directions are handled there from now on"""
+    def handled():
+        before = offload.counted(switch)['hits']
+        for wire, src in (one, 1), (two, 2):
+            for _ in range(4):
+                wire.send(eth(ipv4(b'\0' * 20, src=f'10.0.0.{src}', dst='10.0.0.9'), dst=3 - src, src=src))
+        time.sleep(0.05)
+        return offload.counted(switch)['hits'] >= before + hits
+    until(handled, 'the kernel handles them')
+    one.drain()
+    two.drain()
 
 
 def queue(conn, port, class_id):

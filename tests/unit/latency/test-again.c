@@ -4,9 +4,6 @@
 
 #define MSS 1000
 
-enum { DATA = 0, BACK = 1 }; /* directions */
-
-static const struct rtt_ends ends = {.sport = 1000, .dport = 80};
 static struct {
     unsigned watched, behind, before;
 } count; /* of DATA */
@@ -14,17 +11,10 @@ static struct {
 static bool
 look(struct rtt_seen p)
 {
-    struct rtt_sample s = {0};
-    p.sig = p.sig ? p.sig : 7;
-    p.first = p.first ? p.first : p.len;
-    p.ifindex = p.dir == DATA ? 3 : 4;
-    p.queue = p.dir == DATA ? 10 : 0;
-    p.about = clock_now;
-    if (rtt_is_shut(rtt_gate(&control, RTT_TCP, ends.sport, ends.dport), p.syn, p.about))
+    struct rtt_sample s;
+    int ends;
+    if (!look_at(&p, &s, &ends))
         return false;
-    rtt_enter(&control, &ends, &slot, &p);
-    rtt_look(&slot, &p, &s);
-    rtt_leave(&control, &ends, &slot, &p, s.us);
     if (s.tally && s.ifindex == 3) {
         assert_int_equal(s.queue, 10);
         count.watched += s.tally & 0xffff;
@@ -266,7 +256,7 @@ gate_shut_by_another(void **state)
 {
     watched_from(0);
     sends(0, MSS);
-    *rtt_gate(&control, RTT_TCP, ends.sport, ends.dport) = rtt_ticks(clock_now) + RTT_EVERY;
+    *rtt_gate(&control, RTT_TCP, between.sport, between.dport) = rtt_ticks(clock_now) + RTT_EVERY;
     assert_false(sends(MSS, MSS));
     clock_now += 100 * MS;
     sends(5 * MSS, MSS);
@@ -288,10 +278,10 @@ answer_unseen(void **state)
     struct rtt_seen ack = {.sig = 7, .dir = BACK, .acks = 1, .seq = 1, .ack = 4 * MSS};
     for (unsigned i = 0; i < 3; i++)
         sends(i * MSS, MSS);
-    *rtt_gate(&control, RTT_TCP, ends.sport, ends.dport) = rtt_ticks(clock_now) + RTT_EVERY;
+    *rtt_gate(&control, RTT_TCP, between.sport, between.dport) = rtt_ticks(clock_now) + RTT_EVERY;
     clock_now += 100 * MS;
     ack.about = clock_now;
-    rtt_enter(&control, &ends, &slot, &ack);
+    rtt_enter(&control, &between, &slot, &ack);
     assert_false(rtt_look(&slot, &ack, &s));
 }
 

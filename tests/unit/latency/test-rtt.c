@@ -4,25 +4,14 @@
 
 #define MSS 1000
 
-enum { DATA = 0, BACK = 1 }; /* directions */
-
 /* The sample that the packet ends, us; -1: none. */
 static int64_t
 look(struct rtt_seen p)
 {
-    struct rtt_sample s = {0};
-    p.sig = p.sig ? p.sig : 7;
-    p.first = p.first ? p.first : p.len;
-    p.ifindex = p.dir == DATA ? 3 : 4;
-    p.queue = p.dir == DATA ? 10 : 0;
-    p.about = clock_now;
-    const struct rtt_ends e = {.sport = 1000, .dport = 80};
-    if (p.kind == RTT_TCP && rtt_is_shut(rtt_gate(&control, p.kind, 1000, 80), p.syn, p.about))
+    struct rtt_sample s;
+    int ends;
+    if (!look_at(&p, &s, &ends))
         return -1;
-    looked++;
-    rtt_enter(&control, &e, &slot, &p);
-    int ends = rtt_look(&slot, &p, &s);
-    rtt_leave(&control, &e, &slot, &p, s.us);
     if (!ends)
         return -1;
     assert_int_equal(s.ifindex, p.dir == DATA ? 4 : 3); /* where the probe left */
