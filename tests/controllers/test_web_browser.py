@@ -137,8 +137,7 @@ async def signed_in(page, web, at='#/network'):
     await page.go(web.url + at)
     await page.until('document.querySelector("main")?.children.length && !document.querySelector("#banner:not([hidden])")')
     if await page.js('!!document.querySelector("input[type=password]")'):
-        await page.js(f'''fetch('/api/session', {{method: 'POST', headers: {{'Content-Type': 'application/json'}},
-                          body: JSON.stringify({{token: {json.dumps(web.token)}}})}}).then(() => location.reload())''')
+        await page.sign_in(web.token)
     await page.until("document.querySelector('#live.on')")
 
 

@@ -66,8 +66,7 @@ def with_page(test):
                 await page.size(*DESK)
                 await page.go(web.url)
                 await page.until("document.querySelector('input[type=password]')")
-                await page.js(f"""fetch('/api/session', {{method: 'POST', headers: {{'Content-Type': 'application/json'}},
-                                  body: JSON.stringify({{token: {json.dumps(web.token)}}})}}).then(() => location.reload())""")
+                await page.sign_in(web.token)
                 await page.until("document.querySelector('#live.on')")
                 await test(page, web, *fixtures)
                 assert not page.faults

@@ -134,6 +134,13 @@ class Page:
             raise RuntimeError(details.get('exception', {}).get('description') or details['text'])
         return said['result'].get('value')
 
+    async def sign_in(self, token):
+        """To ofqos-web, on its page"""
+        body = json.dumps({'token': token})
+        assert await self.js("fetch('/api/session', {method: 'POST', headers: {'Content-Type': 'application/json'}, "
+                             f"body: {json.dumps(body)}}}).then((said) => said.ok)")
+        await self.call('Page.reload')          # not by the page, which might answer no more
+
     async def until(self, expression, what=''):
         """Waits until it is true."""
         for _ in range(PATIENCE * 10):
