@@ -117,12 +117,12 @@ def test_share(path):
         following, again, sent, lost = 0, [], 0, [0, 0]
         chance = itertools.cycle((n * 7919) % 1009 for n in range(1009))
         for _ in range(600):
-            todo = again + list(range(following, following + 20 - len(again)))
+            segments = again + list(range(following, following + 20 - len(again)))
             following += 20 - len(again)
-            drawn = [(number, next(chance)) for number in todo]
+            drawn = [(number, next(chance)) for number in segments]
             again = [number for number, chosen in drawn if chosen < 100]
             passed = [number for number, chosen in drawn if chosen >= 50]
-            lost = [lost[0] + len(todo) - len(passed), lost[1] + len(again) - (len(todo) - len(passed))]
+            lost = [lost[0] + len(segments) - len(passed), lost[1] + len(again) - (len(segments) - len(passed))]
             sent += len(passed)
             for number in passed[:-1]:
                 one.send(segment(1, ACK, 100 + number * MSS, 500, payload=b'x' * MSS, ports=tcp.kw['ports']))

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 from .served import PACKAGE
-from .topo import Switch, Topology, binary, sh
+from .topo import Machine, Switch, Topology, binary, sh
 
 
 class Refused(Exception):
@@ -35,22 +35,22 @@ def long_id(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-class Docker:
+class Docker(Machine):
     """A machine with a switch and the driver; kill() and start(), as often as wanted"""
 
     def __init__(self, directory, *options):
         self.topo = Topology(ports=0, ip=True)
+        self.topo.__enter__()
+        self.switch = Switch(self.topo, '--leaf=none', '--map=then=normal', '--local-port=of0')
         self.path, self.state = os.path.join(directory, 'ofqos.sock'), os.path.join(directory, 'networks.json')
         self.options = options
 
     def __enter__(self):
-        self.topo.__enter__()
+        super().__enter__()
         try:
-            self.switch = Switch(self.topo, '--leaf=none', '--map=then=normal', '--local-port=of0')
-            self.switch.__enter__()
             self.start()
         except BaseException:
-            self.topo.__exit__()
+            super().__exit__(*sys.exc_info())
             raise
         return self
 
@@ -59,9 +59,8 @@ class Docker:
             self.process.terminate()
             _, errors = self.process.communicate(timeout=30)
             assert 'Traceback' not in errors and 'fault' not in errors, errors
-            self.switch.__exit__(*why)
         finally:
-            self.topo.__exit__()
+            super().__exit__(*why)
 
     def run(self, *options):
         return subprocess.Popen(['ip', 'netns', 'exec', self.topo.switch_ns, sys.executable, '-m', 'ofqos.docker', '--switch', self.switch.address,

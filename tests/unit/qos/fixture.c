@@ -7,8 +7,6 @@
 #include <string.h>
 
 struct fake_kernel kernel;
-struct qos *qos;
-struct qos_error err;
 
 uint8_t present[0x10000];
 uint8_t present_in[0x10000];
@@ -120,16 +118,6 @@ teardown_leaf(void **state)
 {
     own_leaf = NULL;
     return teardown(state);
-}
-
-int
-run(const char *sched, const char *args)
-{
-    struct qos_request r;
-    char why[512] = "";
-    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
-        fail_msg("%s", why);
-    return qos_execute(qos, &r, &err);
 }
 
 static bool

@@ -7,14 +7,11 @@
 
 #include "at-once.h"
 #include "fake-kernel.h"
-
-#include <qos/model/model.h>
+#include "run.h"
 
 #define IF2 12 /* port 2's interface */
 
 extern struct fake_kernel kernel;
-extern struct qos *qos;
-extern struct qos_error err;
 
 /* What the packet side was notified of for port 2. */
 extern uint8_t present[0x10000];
@@ -37,9 +34,6 @@ int teardown(void **state);
 /* The same with fq_codel as own_leaf. */
 int setup_leaf(void **state);
 int teardown_leaf(void **state);
-
-/* A request in dpctl's grammar. */
-int run(const char *sched, const char *args);
 
 /* What qos_dump shows; the caller frees it. */
 char *model_text(void);

@@ -12,8 +12,6 @@
 
 struct qos_kernel *kernel;
 struct qos_link *links;
-struct qos *qos;
-struct qos_error err;
 struct qos_link_info link1;
 
 int
@@ -54,16 +52,6 @@ teardown(void **state)
     qos_free(qos);
     qos_netlink_free(kernel);
     return 0;
-}
-
-int
-run(const char *sched, const char *args)
-{
-    struct qos_request r;
-    char why[512] = "";
-    if (qos_request_parse(&r, qos_sched_by_name(sched), args, why, sizeof why))
-        fail_msg("%s", why);
-    return qos_execute(qos, &r, &err);
 }
 
 int

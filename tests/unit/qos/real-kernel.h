@@ -3,16 +3,14 @@
 #ifndef QOS_REAL_KERNEL_H
 #define QOS_REAL_KERNEL_H
 
+#include "run.h"
 #include "test.h"
 
 #include <qos-netlink/kernel.h>
 #include <qos-netlink/link.h>
-#include <qos/model/model.h>
 
 extern struct qos_kernel *kernel;
 extern struct qos_link *links;
-extern struct qos *qos;
-extern struct qos_error err;
 extern struct qos_link_info link1; /* d1 */
 
 /* What main returns at once; 0: the tests can run.  They need root. */
@@ -23,9 +21,6 @@ int make_link(const char *name, const char *kind);
 
 int setup(void **state);
 int teardown(void **state);
-
-/* A request in dpctl's grammar. */
-int run(const char *sched, const char *args);
 
 #define OK(sched, args)                                                                            \
     do {                                                                                           \
